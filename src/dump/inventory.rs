@@ -1,0 +1,128 @@
+//! What a dump holds, as a value.
+
+use std::path::PathBuf;
+
+use crate::dump::metadata::CollectionMetadata;
+use crate::facts::ServerVersion;
+use crate::namespace::Namespace;
+
+/// Everything found in a dump.
+#[derive(Clone, Debug, Default)]
+pub struct Inventory {
+    /// Where the dump is.
+    pub root: PathBuf,
+    /// The collections, in byte order of their names.
+    pub entries: Vec<DumpEntry>,
+    /// Files and folders that are not restored, each with the reason.
+    pub skipped: Vec<SkippedPath>,
+    /// The version of the server the dump was taken from, where the dump says it.
+    pub server_version: Option<ServerVersion>,
+    /// The version of the tool that took the dump, where the dump says it.
+    pub tool_version: Option<String>,
+}
+
+/// One collection of a dump.
+#[derive(Clone, Debug)]
+pub struct DumpEntry {
+    /// The collection's name as users know it: that of the time-series collection, not of its
+    /// buckets.
+    pub namespace: Namespace,
+    /// What kind of collection it is.
+    pub kind: CollectionKind,
+    /// Its documents; views and collections without a data file have none.
+    pub data: Option<DataFile>,
+    /// Its options and indexes; absent where the dump has no metadata file for it.
+    pub metadata: Option<CollectionMetadata>,
+    /// Where the metadata was read from.
+    pub metadata_path: Option<PathBuf>,
+}
+
+/// The kinds of collection that are restored in different ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CollectionKind {
+    /// Documents that are inserted as they are.
+    Collection,
+    /// A time-series collection: created by its name, its buckets inserted beneath it.
+    TimeSeries,
+    /// A view: created, never inserted into.
+    View,
+}
+
+impl CollectionKind {
+    /// The server's word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Collection => "collection",
+            Self::TimeSeries => "timeseries",
+            Self::View => "view",
+        }
+    }
+}
+
+/// A file that holds the documents of one collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// How it is compressed, by its first bytes.
+    pub compression: Compression,
+    /// Its size on disk in bytes, compressed or not.
+    pub bytes: u64,
+}
+
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// gzip, RFC 1952; one or several members.
+    Gzip,
+    /// Zstandard, RFC 8878; one or several frames.
+    Zstd,
+}
+
+impl Compression {
+    /// The compression that a file's first bytes tell (RFC 1952 section 2.3.1, RFC 8878 section
+    /// 3.1.1). A BSON file cannot begin like either: its first four bytes are a length, and these
+    /// would be lengths far above what a server stores.
+    pub fn of_first_bytes(bytes: &[u8]) -> Self {
+        match bytes {
+            [0x1F, 0x8B, ..] => Self::Gzip,
+            [0x28, 0xB5, 0x2F, 0xFD, ..] => Self::Zstd,
+            _ => Self::None,
+        }
+    }
+
+    /// The usual name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+        }
+    }
+}
+
+/// A file or folder that is not restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkippedPath {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Why it is not restored; a sentence without its final period.
+    pub reason: String,
+    /// Whether data may be missing because of it: an unreadable file, but not a stray one.
+    pub is_problem: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compression_is_told_by_first_bytes() {
+        assert_eq!(Compression::of_first_bytes(&[0x1F, 0x8B, 8]), Compression::Gzip);
+        assert_eq!(Compression::of_first_bytes(&[0x28, 0xB5, 0x2F, 0xFD]), Compression::Zstd);
+        assert_eq!(Compression::of_first_bytes(&[0x16, 0, 0, 0]), Compression::None);
+        assert_eq!(Compression::of_first_bytes(&[]), Compression::None);
+    }
+}

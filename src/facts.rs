@@ -1,0 +1,131 @@
+//! What a server is and can do, as far as a plan depends on it.
+
+/// A server's version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ServerVersion {
+    /// The major version.
+    pub major: u32,
+    /// The minor version.
+    pub minor: u32,
+    /// The patch level.
+    pub patch: u32,
+}
+
+impl ServerVersion {
+    /// A version of its three numbers.
+    pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
+        Self { major, minor, patch }
+    }
+
+    /// Reads `6.0.5`, also with a suffix such as `-rc1`; nothing where it is not a version.
+    pub fn parse(text: &str) -> Option<Self> {
+        let end = text.find(['-', '+']).unwrap_or(text.len());
+        let mut numbers = text[..end].split('.').map(str::parse);
+        let version =
+            Self::new(numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?);
+        numbers.next().is_none().then_some(version)
+    }
+}
+
+impl std::fmt::Display for ServerVersion {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// What runs at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topology {
+    /// One server without replication.
+    Standalone,
+    /// A replica set.
+    ReplicaSet,
+    /// A router of a sharded cluster.
+    Sharded,
+    /// Nothing: documents are counted and thrown away.
+    Null,
+}
+
+/// What is asked of a server before a plan is made.
+#[derive(Clone, Debug)]
+pub struct ServerFacts {
+    /// Its version.
+    pub version: ServerVersion,
+    /// How it is deployed.
+    pub topology: Topology,
+    /// The collections it holds already, per database of the dump.
+    pub existing: Vec<ExistingCollection>,
+}
+
+/// A collection that is there before the restore.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExistingCollection {
+    /// Its full name.
+    pub namespace: crate::namespace::Namespace,
+    /// The server's word for its kind: `collection`, `view` or `timeseries`.
+    pub kind: String,
+}
+
+impl ServerFacts {
+    /// The facts of the target that throws everything away.
+    pub fn null() -> Self {
+        Self {
+            version: ServerVersion::new(99, 0, 0),
+            topology: Topology::Null,
+            existing: Vec::new(),
+        }
+    }
+
+    /// Whether an insert can keep a top-level `Timestamp(0, 0)` as it is
+    /// (`bypassEmptyTsReplacement`: 8.0, and from 7.0.13, 6.0.17 and 5.0.29).
+    pub fn keeps_zero_timestamps(&self) -> bool {
+        let version = self.version;
+        match (version.major, version.minor) {
+            (5, 0) => version.patch >= 29,
+            (6, 0) => version.patch >= 17,
+            (7, 0) => version.patch >= 13,
+            (major, _) => major >= 8,
+        }
+    }
+
+    /// Whether `createIndexes` takes `ignoreUnknownIndexOptions` (4.1.9).
+    pub fn ignores_unknown_index_options(&self) -> bool {
+        self.version >= ServerVersion::new(4, 1, 9)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keeps(text: &str) -> bool {
+        let version = ServerVersion::parse(text).expect("a version");
+        ServerFacts { version, ..ServerFacts::null() }.keeps_zero_timestamps()
+    }
+
+    #[test]
+    fn versions_are_read_with_their_suffixes() {
+        assert_eq!(ServerVersion::parse("6.0.5"), Some(ServerVersion::new(6, 0, 5)));
+        assert_eq!(ServerVersion::parse("8.0.0-rc1"), Some(ServerVersion::new(8, 0, 0)));
+        assert_eq!(ServerVersion::parse("6.0"), None);
+        assert_eq!(ServerVersion::parse("6.0.5.1"), None);
+        assert_eq!(ServerVersion::parse("unknown"), None);
+    }
+
+    #[test]
+    fn zero_timestamps_are_kept_from_the_first_patch_that_can() {
+        for (text, expected) in [
+            ("4.4.29", false),
+            ("5.0.28", false),
+            ("5.0.29", true),
+            ("6.0.5", false),
+            ("6.0.17", true),
+            ("6.3.2", false),
+            ("7.0.12", false),
+            ("7.0.13", true),
+            ("8.0.0", true),
+        ] {
+            assert_eq!(keeps(text), expected, "{text}");
+        }
+    }
+}

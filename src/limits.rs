@@ -1,0 +1,88 @@
+//! Every bound and default in the program, each with its reason.
+
+use std::time::Duration;
+
+/// The smallest BSON document: a length of four bytes and a terminator.
+pub const DOCUMENT_BYTES_MIN: usize = 5;
+
+/// The largest document a server stores (`BSONObjMaxUserSize`, 16 MiB), plus the 16 KiB a server
+/// allows itself for internal documents such as oplog entries (`BSONObjMaxInternalSize`).
+pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024 + 16 * 1024;
+
+/// The largest command document a server accepts is `DOCUMENT_BYTES_MAX`; this much of it is kept
+/// for the command's own fields (names, write concern, session, cluster time).
+pub const COMMAND_OVERHEAD_BYTES: usize = 16 * 1024;
+
+/// The most bytes of documents that one insert command carries, unless one document alone is more.
+pub const BATCH_BYTES_MAX: usize = DOCUMENT_BYTES_MAX - 2 * COMMAND_OVERHEAD_BYTES;
+
+/// The most documents that a server takes in one write command (`maxWriteBatchSize`).
+pub const BATCH_DOCUMENTS_MAX: usize = 100_000;
+
+/// Documents in a batch, unless told otherwise. Below 1000 the cost per command shows on both
+/// sides; above it nothing is gained (docs/performance.md).
+pub const BATCH_DOCUMENTS_DEFAULT: usize = 1000;
+
+/// Bytes in a batch, unless told otherwise. A server works in groups of 256 KiB, so a batch of a
+/// megabyte keeps it busy; larger batches only hold more memory.
+pub const BATCH_BYTES_DEFAULT: usize = 1024 * 1024;
+
+/// Batches in flight, unless told otherwise: the throughput of one server levels off at about
+/// four, and twice that hides the wait for the journal (docs/performance.md).
+pub const WORKERS_DEFAULT: usize = 8;
+
+/// More batches in flight than this only queue at the server.
+pub const WORKERS_MAX: usize = 1024;
+
+/// Collections read side by side, unless told otherwise; the peer's default.
+pub const PARALLEL_COLLECTIONS_DEFAULT: usize = 4;
+
+/// More reader threads than this only compete for the disk.
+pub const PARALLEL_COLLECTIONS_MAX: usize = 256;
+
+/// Index builds at once, unless told otherwise: a server runs three and queues the rest
+/// (`maxNumActiveUserIndexBuilds`).
+pub const PARALLEL_INDEX_BUILDS_DEFAULT: usize = 3;
+
+/// Batches waiting between the readers and the workers. Two are enough to cover the moment in
+/// which a reader is not scheduled; more only hold memory.
+pub const QUEUE_BATCHES: usize = 2;
+
+/// What a reader asks of the operating system at once; large enough that the calls do not show.
+pub const READ_BYTES: usize = 256 * 1024;
+
+/// Collections created ahead of the readers. Creating costs the server about as much as a small
+/// batch and runs side by side.
+pub const CREATES_AHEAD: usize = 16;
+
+/// Failures of one kind shown with their `_id` in the report of a collection; the rest are counted.
+pub const FAILURE_SAMPLES: usize = 5;
+
+/// Nesting that a document may have before it is called damaged. A server accepts 200 levels.
+pub const NESTING_MAX: usize = 200;
+
+/// The largest metadata file that is read; genuine ones hold at most a few hundred kilobytes.
+pub const METADATA_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// The first wait before a batch is sent again.
+pub const RETRY_DELAY_INITIAL: Duration = Duration::from_millis(100);
+
+/// The longest wait before a batch is sent again.
+pub const RETRY_DELAY_MAX: Duration = Duration::from_secs(5);
+
+/// How long a batch is tried again before the run gives up: long enough for an election, which
+/// takes about ten seconds, to have happened twice.
+pub const RETRY_FOR: Duration = Duration::from_secs(60);
+
+/// How long the first connection may take before the server is called unreachable.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time between two lines of progress where there is no terminal.
+pub const PROGRESS_LINE_INTERVAL: Duration = Duration::from_secs(3);
+
+/// The stretch of time over which the current rate is taken.
+pub const RATE_WINDOW: Duration = Duration::from_secs(3);
+
+const _: () = assert!(BATCH_BYTES_MAX + COMMAND_OVERHEAD_BYTES < DOCUMENT_BYTES_MAX);
+const _: () = assert!(BATCH_BYTES_DEFAULT <= BATCH_BYTES_MAX);
+const _: () = assert!(BATCH_DOCUMENTS_DEFAULT <= BATCH_DOCUMENTS_MAX);

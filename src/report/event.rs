@@ -1,0 +1,184 @@
+//! What work says while it goes on.
+
+use std::time::Duration;
+
+use crate::namespace::Namespace;
+
+/// Something that happened during a run.
+///
+/// Collections are named by their place in the plan that [`Event::Planned`] announced.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The plan stands; always the first event.
+    Planned {
+        /// The collections in the order of the plan, views at the end.
+        collections: Vec<PlannedCollection>,
+    },
+    /// A stage of the whole run began.
+    PhaseBegan(Phase),
+    /// The collection was created, or found to exist; its documents may come.
+    Prepared {
+        /// The collection.
+        collection: usize,
+    },
+    /// Reading the collection's file began.
+    ReadBegan {
+        /// The collection.
+        collection: usize,
+    },
+    /// A batch was cut from the file: these documents count as read.
+    Read {
+        /// The collection.
+        collection: usize,
+        /// Documents read.
+        documents: u64,
+        /// Their bytes, uncompressed.
+        bytes: u64,
+    },
+    /// The server answered for a batch; the three counts add up to the batch's documents.
+    Written {
+        /// The collection.
+        collection: usize,
+        /// Documents the server took.
+        inserted: u64,
+        /// Documents that were found stored already, byte for byte the same.
+        already_there: u64,
+        /// Documents the server refused.
+        rejected: u64,
+        /// The bytes of the batch's documents, uncompressed.
+        bytes: u64,
+        /// The bytes of the file that the batch used up; equals `bytes` where the file is plain.
+        origin_bytes: u64,
+        /// The time from sending to the answer that counted, retries included.
+        latency: Duration,
+    },
+    /// The server refused documents; comes before the [`Event::Written`] that counts them.
+    Rejected {
+        /// The collection.
+        collection: usize,
+        /// One for each refused document.
+        rejections: Vec<Rejection>,
+    },
+    /// A batch was read but never answered for, because the run stopped.
+    Unsent {
+        /// The collection.
+        collection: usize,
+        /// Documents that were not written.
+        documents: u64,
+    },
+    /// A batch or command will be sent again after a pause.
+    Retried {
+        /// The collection.
+        collection: usize,
+        /// What went wrong.
+        reason: String,
+        /// The pause.
+        delay: Duration,
+    },
+    /// All documents of the collection are answered for.
+    DataEnded {
+        /// The collection.
+        collection: usize,
+    },
+    /// Building an index began.
+    IndexBegan {
+        /// The collection.
+        collection: usize,
+        /// The index.
+        index: String,
+    },
+    /// An index stands.
+    IndexBuilt {
+        /// The collection.
+        collection: usize,
+        /// The index.
+        index: String,
+        /// How long its command took.
+        took: Duration,
+    },
+    /// An index could not be built; the others go on.
+    IndexFailed {
+        /// The collection.
+        collection: usize,
+        /// The index.
+        index: String,
+        /// The server's reason.
+        reason: String,
+    },
+    /// The collection, its documents and its indexes are done with.
+    CollectionEnded {
+        /// The collection.
+        collection: usize,
+    },
+    /// The collection could not be restored completely; the others go on.
+    CollectionFailed {
+        /// The collection.
+        collection: usize,
+        /// What went wrong, with file and byte offset where it was the file.
+        error: String,
+    },
+    /// Something a person should know, such as a repair or a right that is missing.
+    Note {
+        /// The collection, where it concerns one.
+        collection: Option<usize>,
+        /// A sentence without its final period.
+        text: String,
+    },
+}
+
+/// A collection as the plan announces it.
+#[derive(Clone, Debug)]
+pub struct PlannedCollection {
+    /// Where it is restored to.
+    pub namespace: Namespace,
+    /// The server's word for its kind: `collection`, `timeseries` or `view`.
+    pub kind: &'static str,
+    /// The size of its data file in bytes, compressed or not.
+    pub origin_bytes: u64,
+    /// Whether the data file is compressed, so that its documents' bytes are not known ahead.
+    pub compressed: bool,
+    /// How many indexes are to be built.
+    pub indexes: usize,
+}
+
+/// A stage of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// Documents are read and written, indexes of finished collections are built.
+    Data,
+    /// Only index builds are left.
+    Indexes,
+    /// Indexes that delete documents are built, after everything else.
+    TimeToLive,
+    /// Views are created, after their sources.
+    Views,
+    /// Everything is done or given up.
+    Ended,
+}
+
+/// A document that the server refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// The server's error code.
+    pub code: i32,
+    /// The server's message.
+    pub message: String,
+    /// The document's `_id` as Extended JSON.
+    pub id: String,
+}
+
+/// Whoever wants to know what happens.
+///
+/// Called from several threads; an implementation keeps it short, because work waits for it.
+pub trait Observer: Send + Sync {
+    /// Takes note of an event; `at` is the time since the run began.
+    fn observe(&self, at: Duration, event: &Event);
+}
+
+/// Wants to know nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn observe(&self, _at: Duration, _event: &Event) {}
+}
