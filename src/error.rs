@@ -31,6 +31,12 @@ pub enum ErrorKind {
 /// What went wrong, where, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
+    // Boxed so that results carrying it stay small on the hot path.
+    parts: Box<Parts>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Parts {
     kind: ErrorKind,
     message: String,
     namespace: Option<String>,
@@ -43,86 +49,88 @@ pub struct Error {
 impl Error {
     /// An error of the given kind; the message is a sentence without its final period.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self {
+        let message = message.into();
+        let parts = Parts {
             kind,
-            message: message.into(),
+            message,
             namespace: None,
             file: None,
             offset: None,
             code: None,
             hint: None,
-        }
+        };
+        Self { parts: Box::new(parts) }
     }
 
     /// Names the namespace concerned.
     #[must_use]
     pub fn of(mut self, namespace: impl fmt::Display) -> Self {
-        self.namespace = Some(namespace.to_string());
+        self.parts.namespace = Some(namespace.to_string());
         self
     }
 
     /// Names the file concerned.
     #[must_use]
     pub fn in_file(mut self, file: impl AsRef<Path>) -> Self {
-        self.file = Some(file.as_ref().to_path_buf());
+        self.parts.file = Some(file.as_ref().to_path_buf());
         self
     }
 
     /// Gives the byte offset in the uncompressed content of the file.
     #[must_use]
     pub fn at_byte(mut self, offset: u64) -> Self {
-        self.offset = Some(offset);
+        self.parts.offset = Some(offset);
         self
     }
 
     /// Gives the server's error code.
     #[must_use]
     pub fn with_code(mut self, code: i32) -> Self {
-        self.code = Some(code);
+        self.parts.code = Some(code);
         self
     }
 
     /// Says what to do about it; a sentence without its final period.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.parts.hint = Some(hint.into());
         self
     }
 
     /// The stage at which it went wrong.
     pub fn kind(&self) -> ErrorKind {
-        self.kind
+        self.parts.kind
     }
 
     /// The server's error code, where the server said it.
     pub fn code(&self) -> Option<i32> {
-        self.code
+        self.parts.code
     }
 
     /// The byte offset in the uncompressed content of the file, where there is one.
     pub fn offset(&self) -> Option<u64> {
-        self.offset
+        self.parts.offset
     }
 
     /// What to do about it, where that is known.
     pub fn hint_text(&self) -> Option<&str> {
-        self.hint.as_deref()
+        self.parts.hint.as_deref()
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(namespace) = &self.namespace {
+        if let Some(namespace) = &self.parts.namespace {
             write!(out, "{namespace}: ")?;
         }
-        out.write_str(&self.message)?;
-        if let Some(file) = &self.file {
+        out.write_str(&self.parts.message)?;
+        if let Some(file) = &self.parts.file {
             write!(out, ", in {}", file.display())?;
         }
-        if let Some(offset) = self.offset {
+        if let Some(offset) = self.parts.offset {
             write!(out, ", at byte {offset}")?;
         }
-        if let Some(code) = self.code {
+        if let Some(code) = self.parts.code {
             write!(out, " (server code {code})")?;
         }
         Ok(())

@@ -51,6 +51,9 @@ pub const QUEUE_BATCHES: usize = 2;
 /// What a reader asks of the operating system at once; large enough that the calls do not show.
 pub const READ_BYTES: usize = 256 * 1024;
 
+/// What a decompressor is fed at once.
+pub const COMPRESSED_READ_BYTES: usize = 64 * 1024;
+
 /// Collections created ahead of the readers. Creating costs the server about as much as a small
 /// batch and runs side by side.
 pub const CREATES_AHEAD: usize = 16;
