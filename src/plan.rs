@@ -1,1 +1,340 @@
-//! Placeholder.
+//! Decides what will be restored where and in which order, before anything is touched.
+//!
+//! A plan is a value made from three others: what the dump holds, what was asked for, and what the
+//! server is. Making it has no effect; `--dry-run` prints it and stops.
+
+pub mod indexes;
+pub mod options;
+pub mod order;
+pub mod text;
+
+use bson::{Bson, Document};
+
+use crate::dump::inventory::{CollectionKind, DataFile, DumpEntry, Inventory};
+use crate::facts::ServerFacts;
+use crate::namespace::Namespace;
+use crate::plan::indexes::IndexPlan;
+pub use crate::plan::order::Order;
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Selection {
+    /// What happens to collections that exist already.
+    pub existing: ExistingPolicy,
+    /// Whether indexes are built.
+    pub indexes: IndexPolicy,
+    /// Whether validators may refuse documents.
+    pub validation: Validation,
+    /// Whether documents go in in the order of the dump.
+    pub insertion: Insertion,
+    /// The order in which collections are read.
+    pub order: Order,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self {
+            existing: ExistingPolicy::Add,
+            indexes: IndexPolicy::Build,
+            validation: Validation::Bypassed,
+            insertion: Insertion::AnyOrder,
+            order: Order::LargestFirst,
+        }
+    }
+}
+
+/// What happens to a collection of the dump that the target has already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExistingPolicy {
+    /// Documents are added to what is there.
+    Add,
+    /// It is dropped first.
+    Drop,
+}
+
+/// Whether indexes are built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexPolicy {
+    /// All of the dump's indexes.
+    Build,
+    /// None but the one on `_id`.
+    Skip,
+}
+
+/// Whether a collection's validator may refuse documents while they are loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validation {
+    /// The server is asked to take every document, as it once did.
+    Bypassed,
+    /// The server judges each document.
+    Kept,
+}
+
+/// The order in which the documents of one collection go in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Insertion {
+    /// Whichever is fastest.
+    AnyOrder,
+    /// That of the file.
+    InOrder,
+}
+
+/// What will be done, collection by collection.
+#[derive(Clone, Debug, Default)]
+pub struct RestorePlan {
+    /// The collections in the order in which they are read; then the views, each after its source.
+    pub collections: Vec<CollectionPlan>,
+    /// What is left out, with the reason.
+    pub skipped: Vec<Skipped>,
+}
+
+/// What will be done with one collection.
+#[derive(Clone, Debug)]
+pub struct CollectionPlan {
+    /// The collection's name.
+    pub namespace: Namespace,
+    /// Its kind.
+    pub kind: CollectionKind,
+    /// Its documents.
+    pub data: Option<DataFile>,
+    /// Where the documents are inserted: the buckets of a time-series collection, else the
+    /// collection itself.
+    pub data_namespace: Namespace,
+    /// Whether it is dropped, and whether it is created.
+    pub creation: Creation,
+    /// The options it is created with, in the dump's order.
+    pub options: Document,
+    /// Documents older than this are deleted by the server; set after everything else, because
+    /// the deletion begins within a minute.
+    pub expire_after_seconds: Option<Bson>,
+    /// The indexes to build, without the one on `_id`.
+    pub indexes: Vec<IndexPlan>,
+    /// The order of its documents.
+    pub insertion: Insertion,
+    /// Whether its validator may refuse documents.
+    pub validation: Validation,
+    /// What the plan changed or noticed.
+    pub notes: Vec<String>,
+}
+
+/// How a collection comes to stand before its documents are inserted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Creation {
+    /// It does not exist and is created.
+    Create,
+    /// It exists, is dropped, and is created.
+    DropAndCreate,
+    /// It exists and is used as it is.
+    Use,
+}
+
+/// Something of the dump that is not restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// A path or a namespace.
+    pub what: String,
+    /// Why; a sentence without its final period.
+    pub reason: String,
+    /// Whether data may be missing because of it.
+    pub is_problem: bool,
+}
+
+/// Makes the plan for a dump.
+pub fn plan(inventory: &Inventory, selection: Selection, facts: &ServerFacts) -> RestorePlan {
+    let mut skipped: Vec<_> = inventory
+        .skipped
+        .iter()
+        .map(|path| Skipped {
+            what: path.path.display().to_string(),
+            reason: path.reason.clone(),
+            is_problem: path.is_problem,
+        })
+        .collect();
+    let mut collections = Vec::new();
+    for entry in &inventory.entries {
+        match plan_collection(entry, selection, facts) {
+            Ok(collection) => collections.push(collection),
+            Err(reason) => skipped.push(Skipped {
+                what: entry.namespace.to_string(),
+                reason,
+                is_problem: true,
+            }),
+        }
+    }
+    order::arrange(&mut collections, selection.order);
+    RestorePlan { collections, skipped }
+}
+
+/// Plans one collection, or says why it cannot be restored.
+fn plan_collection(
+    entry: &DumpEntry,
+    selection: Selection,
+    facts: &ServerFacts,
+) -> Result<CollectionPlan, String> {
+    if let Some(problem) = &entry.problem {
+        return Err(problem.clone());
+    }
+    let mut notes = Vec::new();
+    let creation = creation(entry, selection, facts, &mut notes)?;
+    let metadata = entry.metadata.clone().unwrap_or_default();
+    let mut options = options::creatable(metadata.options, &mut notes);
+    let indexes = match selection.indexes {
+        IndexPolicy::Build => indexes::plan(&metadata.indexes, &options),
+        IndexPolicy::Skip => Vec::new(),
+    };
+    let is_capped = matches!(options.get("capped"), Some(Bson::Boolean(true)));
+    let expire_after_seconds = options.remove("expireAfterSeconds");
+    Ok(CollectionPlan {
+        data_namespace: data_namespace(entry),
+        namespace: entry.namespace.clone(),
+        kind: entry.kind,
+        data: entry.data.clone().filter(|_| entry.kind != CollectionKind::View),
+        creation,
+        options,
+        expire_after_seconds,
+        indexes,
+        insertion: if is_capped { Insertion::InOrder } else { selection.insertion },
+        validation: selection.validation,
+        notes,
+    })
+}
+
+fn data_namespace(entry: &DumpEntry) -> Namespace {
+    match entry.kind {
+        CollectionKind::TimeSeries => entry.namespace.buckets(),
+        CollectionKind::Collection | CollectionKind::View => entry.namespace.clone(),
+    }
+}
+
+/// Decides about a collection that may exist already.
+fn creation(
+    entry: &DumpEntry,
+    selection: Selection,
+    facts: &ServerFacts,
+    notes: &mut Vec<String>,
+) -> Result<Creation, String> {
+    let existing = facts.existing.iter().find(|there| there.namespace == entry.namespace);
+    let Some(existing) = existing else {
+        return Ok(Creation::Create);
+    };
+    if selection.existing == ExistingPolicy::Drop {
+        if !entry.namespace.is_system() {
+            return Ok(Creation::DropAndCreate);
+        }
+        notes.push("a system collection cannot be dropped; documents are added to it".into());
+    }
+    if existing.kind != entry.kind.name() {
+        return Err(format!(
+            "the target has a {} of this name, the dump a {}; drop or rename it first",
+            existing.kind,
+            entry.kind.name()
+        ));
+    }
+    if entry.kind == CollectionKind::View {
+        notes.push("the view exists and is left as it is".into());
+    } else {
+        notes.push("the collection exists; its options stay, documents are added".into());
+    }
+    Ok(Creation::Use)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::dump::inventory::Compression;
+    use crate::dump::metadata::CollectionMetadata;
+    use crate::facts::ExistingCollection;
+    use bson::doc;
+
+    pub(crate) fn entry(name: &str, kind: CollectionKind, bytes: u64) -> DumpEntry {
+        DumpEntry {
+            namespace: Namespace::new("shop", name),
+            kind,
+            data: Some(DataFile {
+                path: format!("dump/shop/{name}.bson").into(),
+                compression: Compression::None,
+                bytes,
+            }),
+            metadata: None,
+            metadata_path: None,
+            problem: None,
+        }
+    }
+
+    fn inventory(entries: Vec<DumpEntry>) -> Inventory {
+        Inventory { entries, ..Inventory::default() }
+    }
+
+    fn facts_with(name: &str, kind: &str) -> ServerFacts {
+        let namespace = Namespace::new("shop", name);
+        let existing = vec![ExistingCollection { namespace, kind: kind.into() }];
+        ServerFacts { existing, ..ServerFacts::null() }
+    }
+
+    fn with_options(name: &str, kind: CollectionKind, options: Document) -> DumpEntry {
+        let metadata = CollectionMetadata { options, ..CollectionMetadata::default() };
+        DumpEntry { metadata: Some(metadata), ..entry(name, kind, 1) }
+    }
+
+    #[test]
+    fn what_exists_is_added_to_or_dropped() {
+        let inventory = inventory(vec![entry("orders", CollectionKind::Collection, 1)]);
+        let facts = facts_with("orders", "collection");
+        let add = plan(&inventory, Selection::default(), &facts);
+        assert_eq!(add.collections[0].creation, Creation::Use);
+        let selection = Selection { existing: ExistingPolicy::Drop, ..Selection::default() };
+        let drop = plan(&inventory, selection, &facts);
+        assert_eq!(drop.collections[0].creation, Creation::DropAndCreate);
+        let fresh = plan(&inventory, selection, &ServerFacts::null());
+        assert_eq!(fresh.collections[0].creation, Creation::Create);
+    }
+
+    #[test]
+    fn a_system_collection_is_never_dropped() {
+        let inventory = inventory(vec![entry("system.js", CollectionKind::Collection, 1)]);
+        let selection = Selection { existing: ExistingPolicy::Drop, ..Selection::default() };
+        let plan = plan(&inventory, selection, &facts_with("system.js", "collection"));
+        assert_eq!(plan.collections[0].creation, Creation::Use);
+        assert!(plan.collections[0].notes[0].contains("cannot be dropped"));
+    }
+
+    #[test]
+    fn another_kind_of_the_same_name_is_a_problem() {
+        let inventory = inventory(vec![entry("orders", CollectionKind::Collection, 1)]);
+        let plan = plan(&inventory, Selection::default(), &facts_with("orders", "view"));
+        assert!(plan.collections.is_empty());
+        assert!(plan.skipped[0].is_problem);
+        assert_eq!(plan.skipped[0].what, "shop.orders");
+    }
+
+    #[test]
+    fn a_capped_collection_keeps_its_order() {
+        let options = doc! { "capped": true, "size": 4096 };
+        let inventory = inventory(vec![with_options("log", CollectionKind::Collection, options)]);
+        let plan = plan(&inventory, Selection::default(), &ServerFacts::null());
+        assert_eq!(plan.collections[0].insertion, Insertion::InOrder);
+    }
+
+    #[test]
+    fn buckets_are_where_time_series_go_and_expiry_comes_last() {
+        let options = doc! { "timeseries": { "timeField": "t" }, "expireAfterSeconds": 60 };
+        let inventory =
+            inventory(vec![with_options("weather", CollectionKind::TimeSeries, options)]);
+        let plan = plan(&inventory, Selection::default(), &ServerFacts::null());
+        let weather = &plan.collections[0];
+        assert_eq!(weather.data_namespace.collection(), "system.buckets.weather");
+        assert_eq!(weather.expire_after_seconds, Some(Bson::Int32(60)));
+        assert!(!weather.options.contains_key("expireAfterSeconds"));
+    }
+
+    #[test]
+    fn a_collection_with_a_problem_is_named() {
+        let broken = DumpEntry {
+            problem: Some("its metadata cannot be read".into()),
+            ..entry("orders", CollectionKind::Collection, 1)
+        };
+        let plan = plan(&inventory(vec![broken]), Selection::default(), &ServerFacts::null());
+        assert_eq!(plan.skipped[0].reason, "its metadata cannot be read");
+        assert!(plan.skipped[0].is_problem);
+    }
+}

@@ -35,6 +35,8 @@ pub struct DumpEntry {
     pub metadata: Option<CollectionMetadata>,
     /// Where the metadata was read from.
     pub metadata_path: Option<PathBuf>,
+    /// Why it cannot be restored, where that is known already; a sentence without its period.
+    pub problem: Option<String>,
 }
 
 /// The kinds of collection that are restored in different ways.
