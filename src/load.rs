@@ -1,1 +1,125 @@
-//! Placeholder.
+//! Runs a plan: the only room that spawns threads and tasks for it.
+//!
+//! Collections are created ahead and side by side; readers on threads of their own turn files into
+//! batches; one bounded queue carries the batches of all collections to the workers, so that a
+//! single large collection is written by all of them; when the last batch of a collection is
+//! answered for, its indexes are built while others still load.
+//!
+//! ```text
+//! preparers ──▶ readers ──▶ queue ──▶ workers ──▶ index builders
+//! (tasks)       (threads)             (tasks)     (tasks)
+//! ```
+
+mod finish;
+mod intake;
+mod prepare;
+pub mod retry;
+mod run;
+pub mod stop;
+mod worker;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use crate::batch::{BatchLimits, ZeroTimestamps};
+use crate::error::Error;
+use crate::limits::{CREATES_AHEAD, QUEUE_BATCHES};
+use crate::load::run::Run;
+use crate::plan::RestorePlan;
+use crate::report::{Event, Observer, Phase, Tally};
+use crate::target::Target;
+
+pub use stop::Stop;
+
+/// How a plan is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadSettings {
+    /// Collections read side by side.
+    pub readers: usize,
+    /// Batches in flight.
+    pub workers: usize,
+    /// How large a batch grows.
+    pub batch: BatchLimits,
+    /// Index builds at once.
+    pub index_builds: usize,
+    /// Whether documents with zero timestamps need a detour.
+    pub zero_timestamps: ZeroTimestamps,
+    /// What happens after a document that the server refuses.
+    pub on_rejection: OnRejection,
+    /// How long a command is tried again before the run gives up.
+    pub retry_for: Duration,
+}
+
+/// What happens after a document that the server refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnRejection {
+    /// It is counted and the run goes on.
+    GoOn,
+    /// The run stops.
+    StopRun,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub enum Ending {
+    /// Everything in the plan was tried.
+    Finished,
+    /// An error ended it.
+    Stopped(Error),
+    /// It was asked to stop.
+    Interrupted,
+}
+
+/// Runs the plan against the target; returns the counts and how it ended.
+pub async fn load<T: Target>(
+    plan: RestorePlan,
+    target: Arc<T>,
+    settings: LoadSettings,
+    observer: Arc<dyn Observer>,
+    stop: Stop,
+) -> (Tally, Ending) {
+    let (run, queues) = Run::new(plan, target, settings, observer, stop);
+    let run = Arc::new(run);
+    run.announce();
+    let mut workers = JoinSet::new();
+    let mut preparers = JoinSet::new();
+    let (prepared, to_read) = async_channel::bounded(CREATES_AHEAD);
+    for _ in 0..CREATES_AHEAD.min(run.plan.collections.len()) {
+        preparers.spawn(prepare::prepare(Arc::clone(&run), prepared.clone()));
+    }
+    drop(prepared);
+    let readers = intake::spawn(&run, &to_read, &queues);
+    drop(to_read);
+    for inbox in queues.into_inboxes() {
+        workers.spawn(worker::work(Arc::clone(&run), inbox));
+    }
+    let indexes = tokio::spawn(finish::build_indexes(Arc::clone(&run)));
+    run.join(preparers).await;
+    if let Err(error) = readers.await {
+        run.fail(error);
+    }
+    run.join(workers).await;
+    run.data_ended();
+    run.observe(&Event::PhaseBegan(Phase::Indexes));
+    if indexes.await.is_err() {
+        run.fail(run::internal("an index builder ended early"));
+    }
+    finish::create_views(&run).await;
+    finish::expire(&run).await;
+    run.observe(&Event::PhaseBegan(Phase::Ended));
+    run.end()
+}
+
+/// The memory that a run's buffers take at most, in bytes: a read buffer per reader, and per
+/// batch in the queue, in a reader's or in a worker's hands its own bytes; a batch being sent
+/// exists four times more in the driver (its command, the driver's copy, the message, the wire).
+pub fn memory_bytes_max(settings: &LoadSettings) -> usize {
+    /// The command, the driver's copy of it, the encoded message and its sections.
+    const COPIES_IN_DRIVER: usize = 4;
+    let batch = settings.batch.bytes();
+    settings.readers * (crate::limits::READ_BYTES + batch)
+        + QUEUE_BATCHES * batch
+        + settings.workers * batch * (1 + COPIES_IN_DRIVER)
+}

@@ -1,1 +1,167 @@
-//! Placeholder.
+//! What a destination can do, and the destinations there are.
+//!
+//! A target speaks in primitives: drop, create, insert, look up, index. It holds no decision about
+//! order, retries or counts; those are the loader's. [`mongo`] is the only module of the program
+//! that speaks to a server.
+
+pub mod mongo;
+pub mod null;
+
+use std::future::Future;
+
+use bson::{Bson, Document, RawBson, RawDocumentBuf};
+
+use crate::batch::Batch;
+use crate::namespace::Namespace;
+
+/// Where documents are restored to.
+pub trait Target: Send + Sync + 'static {
+    /// Drops a collection or view; succeeds where there is none.
+    fn drop_collection(
+        &self,
+        namespace: &Namespace,
+    ) -> impl Future<Output = Result<(), TargetError>> + Send;
+
+    /// Creates a collection or view with these options.
+    fn create(
+        &self,
+        namespace: &Namespace,
+        options: &Document,
+    ) -> impl Future<Output = Result<(), TargetError>> + Send;
+
+    /// Inserts these documents of a batch.
+    fn insert(
+        &self,
+        insert: &Insert,
+        batch: &Batch,
+        documents: &Documents,
+    ) -> impl Future<Output = Result<WriteOutcome, TargetError>> + Send;
+
+    /// The stored documents that have one of these `_id`s.
+    fn stored(
+        &self,
+        namespace: &Namespace,
+        ids: Vec<RawBson>,
+    ) -> impl Future<Output = Result<Vec<RawDocumentBuf>, TargetError>> + Send;
+
+    /// Builds indexes with one command; on success all of them stand.
+    fn create_indexes(
+        &self,
+        namespace: &Namespace,
+        specs: &[Document],
+    ) -> impl Future<Output = Result<(), TargetError>> + Send;
+
+    /// Sets the age at which the server deletes the collection's documents.
+    fn expire_after(
+        &self,
+        namespace: &Namespace,
+        seconds: &Bson,
+    ) -> impl Future<Output = Result<(), TargetError>> + Send;
+}
+
+/// Which documents of a batch are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Documents {
+    /// All of them: the fast way, for which the batch is sent as it is.
+    All,
+    /// Those with these indexes, in ascending order.
+    Only(Vec<u32>),
+}
+
+impl Documents {
+    /// How many they are of a batch of so many.
+    pub fn count(&self, of: u32) -> u32 {
+        match self {
+            Self::All => of,
+            Self::Only(indexes) => u32::try_from(indexes.len()).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Their indexes in a batch of so many.
+    pub fn indexes(&self, of: u32) -> Vec<u32> {
+        match self {
+            Self::All => (0..of).collect(),
+            Self::Only(indexes) => indexes.clone(),
+        }
+    }
+}
+
+/// Where and how a batch is inserted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Insert {
+    /// The collection that takes the documents.
+    pub namespace: Namespace,
+    /// Whether the server goes on after a document it refuses.
+    pub on_refusal: OnRefusal,
+    /// Whether the collection's validator judges the documents.
+    pub validators: Validators,
+}
+
+/// What the server does after a document it refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnRefusal {
+    /// It goes on with the next one (`ordered: false`).
+    GoOn,
+    /// It stops there, so that nothing overtakes (`ordered: true`).
+    Stop,
+}
+
+/// Whether a collection's validator judges the documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validators {
+    /// They are bypassed (`bypassDocumentValidation: true`).
+    Bypassed,
+    /// They judge.
+    Applied,
+}
+
+/// What the server answered to an insert.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WriteOutcome {
+    /// Documents it took.
+    pub inserted: u32,
+    /// Documents it refused, in ascending order of their index.
+    pub failures: Vec<WriteFailure>,
+    /// Documents at the end that it did not look at, because it stopped at a refusal.
+    pub not_tried: u32,
+}
+
+/// A document that the server refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteFailure {
+    /// The document's index in its batch.
+    pub index: u32,
+    /// The server's error code.
+    pub code: i32,
+    /// The server's message.
+    pub message: String,
+}
+
+/// A command that failed as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct TargetError {
+    /// What kind of failure it is.
+    pub fault: Fault,
+    /// The server's error code, where the server answered.
+    pub code: Option<i32>,
+    /// Error labels, from the server or the driver.
+    pub labels: Vec<String>,
+    /// What happened, in the server's or the driver's words.
+    pub message: String,
+}
+
+/// The kinds of failure of a whole command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// No server could be reached; the command was not sent.
+    Unreachable,
+    /// The connection broke; the command may or may not have been carried out.
+    ConnectionLost,
+    /// The server refused the command.
+    Refused,
+    /// The server carried the command out but did not confirm it as durable as was asked for.
+    Unconfirmed,
+    /// The driver could not make sense of the command or the answer.
+    Driver,
+}

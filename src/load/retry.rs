@@ -1,0 +1,120 @@
+//! Classifies a failed command, once and for all callers.
+
+use std::time::Duration;
+
+use crate::limits::{RETRY_DELAY_INITIAL, RETRY_DELAY_MAX};
+use crate::target::{Fault, TargetError};
+
+/// What is done about a failed command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is sent again after a pause: the server is away, changing or overloaded.
+    Retry,
+    /// It is sent again without asking to bypass validators, which this user may not.
+    KeepValidators,
+    /// Its documents are checked and sent one by one: one of them spoils the others.
+    Split,
+    /// The collection cannot take it; the other collections go on.
+    FailCollection,
+}
+
+/// Server codes that pass by themselves: the server is shutting down, stepping down, starting,
+/// unreachable or busy (`error_codes.yml`, categories `RetriableError` and `NotPrimaryError`).
+const PASSING: [i32; 24] = [
+    6,     // HostUnreachable
+    7,     // HostNotFound
+    24,    // LockTimeout
+    46,    // LockBusy
+    64,    // WriteConcernFailed: not confirmed in time
+    89,    // NetworkTimeout
+    91,    // ShutdownInProgress
+    112,   // WriteConflict
+    134,   // ReadConcernMajorityNotAvailableYet
+    175,   // QueryPlanKilled
+    189,   // PrimarySteppedDown
+    202,   // NetworkInterfaceExceededTimeLimit
+    262,   // ExceededTimeLimit
+    317,   // ConnectionPoolExpired
+    358,   // InternalTransactionNotSupported during a topology change
+    384,   // ConnectionError
+    9001,  // SocketException
+    10058, // NotPrimary of old servers
+    10107, // NotWritablePrimary
+    11600, // InterruptedAtShutdown
+    11602, // InterruptedDueToReplStateChange
+    13435, // NotPrimaryNoSecondaryOk
+    13436, // NotPrimaryOrSecondary
+    16500, // too many requests, of a look-alike server that throttles
+];
+
+/// Labels by which a server or the driver says that the same command may succeed later.
+const PASSING_LABELS: [&str; 3] =
+    ["RetryableWriteError", "TransientTransactionError", "RetryableError"];
+
+/// `Unauthorized`.
+const UNAUTHORIZED: i32 = 13;
+
+/// Codes of documents that the server cannot read or that make the command too large:
+/// `FailedToParse`, `InvalidBSON`, `BSONObjectTooLarge`, and what parsers say of bad nesting.
+const SPOILT: [i32; 5] = [9, 22, 10334, 15, 17280];
+
+/// What is done about a failed insert; `bypasses` says whether it asked to bypass validators.
+pub fn verdict(error: &TargetError, bypasses: bool) -> Verdict {
+    let passes = error.code.is_some_and(|code| PASSING.contains(&code))
+        || error.labels.iter().any(|label| PASSING_LABELS.contains(&label.as_str()));
+    match (error.fault, error.code) {
+        (Fault::Unreachable | Fault::ConnectionLost, _) => Verdict::Retry,
+        (Fault::Refused | Fault::Unconfirmed, _) if passes => Verdict::Retry,
+        (Fault::Refused, Some(UNAUTHORIZED)) if bypasses => Verdict::KeepValidators,
+        (Fault::Refused, Some(code)) if SPOILT.contains(&code) => Verdict::Split,
+        (Fault::Refused | Fault::Unconfirmed | Fault::Driver, _) => Verdict::FailCollection,
+    }
+}
+
+/// The pause before the attempt with this number, the first repetition being 1: doubling from
+/// [`RETRY_DELAY_INITIAL`] to [`RETRY_DELAY_MAX`].
+pub fn delay(repetition: u32) -> Duration {
+    let doubled = RETRY_DELAY_INITIAL.saturating_mul(1 << repetition.saturating_sub(1).min(16));
+    doubled.min(RETRY_DELAY_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(fault: Fault, code: Option<i32>, labels: &[&str]) -> TargetError {
+        let labels = labels.iter().map(|&label| label.to_owned()).collect();
+        TargetError { fault, code, labels, message: String::new() }
+    }
+
+    #[test]
+    fn every_kind_of_failure_has_its_verdict() {
+        for (failure, expected) in [
+            (error(Fault::Unreachable, None, &[]), Verdict::Retry),
+            (error(Fault::ConnectionLost, None, &[]), Verdict::Retry),
+            (error(Fault::Refused, Some(10107), &[]), Verdict::Retry),
+            (error(Fault::Refused, Some(189), &[]), Verdict::Retry),
+            (error(Fault::Refused, Some(91), &[]), Verdict::Retry),
+            (error(Fault::Refused, Some(11600), &[]), Verdict::Retry),
+            (error(Fault::Unconfirmed, Some(64), &[]), Verdict::Retry),
+            (error(Fault::Unconfirmed, Some(79), &[]), Verdict::FailCollection),
+            (error(Fault::Refused, Some(4242), &["RetryableWriteError"]), Verdict::Retry),
+            (error(Fault::Refused, Some(13), &[]), Verdict::KeepValidators),
+            (error(Fault::Refused, Some(22), &[]), Verdict::Split),
+            (error(Fault::Refused, Some(10334), &[]), Verdict::Split),
+            (error(Fault::Refused, Some(73), &[]), Verdict::FailCollection),
+            (error(Fault::Driver, None, &[]), Verdict::FailCollection),
+        ] {
+            assert_eq!(verdict(&failure, true), expected, "{failure:?}");
+        }
+        let refused = error(Fault::Refused, Some(13), &[]);
+        assert_eq!(verdict(&refused, false), Verdict::FailCollection);
+    }
+
+    #[test]
+    fn pauses_double_up_to_their_limit() {
+        let delays: Vec<_> = (1..9).map(|number| delay(number).as_millis()).collect();
+        assert_eq!(delays, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+        assert_eq!(delay(u32::MAX), RETRY_DELAY_MAX);
+    }
+}

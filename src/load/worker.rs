@@ -1,0 +1,297 @@
+//! Sends batches and accounts for every document of them.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bson::raw::RawDocument;
+use bson::{Bson, RawBson, RawDocumentBuf};
+
+use crate::batch::Batch;
+use crate::error::{Error, ErrorKind};
+use crate::frame::Frame;
+use crate::load::OnRejection;
+use crate::load::retry::{self, Verdict};
+use crate::load::run::{Inbox, Run};
+use crate::report::{Event, Rejection};
+use crate::target::{Documents, Fault, Insert, Target, TargetError, Validators, WriteFailure};
+
+/// `DuplicateKey`.
+const DUPLICATE_KEY: i32 = 11000;
+
+/// Takes batches until the queues close.
+pub(super) async fn work<T: Target>(run: Arc<Run<T>>, inbox: Inbox) {
+    while let Some(batch) = next(&inbox).await {
+        let collection = batch.collection;
+        if run.has_failed() || run.collection_has_failed(collection) {
+            run.observe(&Event::Unsent { collection, documents: batch.documents.into() });
+        } else {
+            Delivery::new(&run, &batch).deliver().await;
+        }
+        drop(batch);
+        run.finish(collection);
+    }
+}
+
+/// The next batch: one of the worker's own first, because nobody else may take it.
+async fn next(inbox: &Inbox) -> Option<Batch> {
+    tokio::select! {
+        biased;
+        Ok(batch) = inbox.own.recv() => Some(batch),
+        Ok(batch) = inbox.shared.recv() => Some(batch),
+        else => None,
+    }
+}
+
+/// One batch on its way.
+struct Delivery<'a, T> {
+    run: &'a Run<T>,
+    batch: &'a Batch,
+    began: Instant,
+    /// Documents that are still to be sent, the next group last.
+    groups: Vec<Documents>,
+    inserted: u64,
+    already_there: u64,
+    failures: Vec<WriteFailure>,
+    repetition: u32,
+    /// Whether an attempt may have been carried out without an answer, so that a duplicate may be
+    /// the document itself.
+    is_resent: bool,
+}
+
+/// Whether anything of a batch is to be sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    GoOn,
+    GiveUp,
+}
+
+impl<'a, T: Target> Delivery<'a, T> {
+    fn new(run: &'a Run<T>, batch: &'a Batch) -> Self {
+        Self {
+            run,
+            batch,
+            began: Instant::now(),
+            groups: vec![Documents::All],
+            inserted: 0,
+            already_there: 0,
+            failures: Vec::new(),
+            repetition: 0,
+            is_resent: false,
+        }
+    }
+
+    /// Sends the batch until each of its documents is answered for or given up.
+    async fn deliver(mut self) {
+        while let Some(group) = self.groups.pop() {
+            if self.send(group).await == Step::GiveUp {
+                break;
+            }
+        }
+        self.account();
+    }
+
+    async fn send(&mut self, group: Documents) -> Step {
+        let insert = self.run.insert(self.batch.collection);
+        let outcome = match self.run.target.insert(&insert, self.batch, &group).await {
+            Ok(outcome) => outcome,
+            Err(error) => return self.after(&insert, group, error).await,
+        };
+        self.inserted += u64::from(outcome.inserted);
+        if outcome.not_tried > 0 {
+            let indexes = group.indexes(self.batch.documents);
+            let tried = indexes.len().saturating_sub(outcome.not_tried as usize);
+            self.groups.push(Documents::Only(indexes[tried..].to_vec()));
+        }
+        if outcome.failures.is_empty() {
+            return Step::GoOn;
+        }
+        self.judge(&insert, outcome.failures).await
+    }
+
+    /// Tells refused documents from those that an unanswered attempt had stored already.
+    async fn judge(&mut self, insert: &Insert, failures: Vec<WriteFailure>) -> Step {
+        let stored = match self.stored(insert, &failures).await {
+            Ok(stored) => stored,
+            Err(error) => {
+                self.failures.extend(failures);
+                return self.give_up(&error);
+            }
+        };
+        let frames: Vec<_> = self.batch.frames().collect();
+        for failure in failures {
+            let document = frames[failure.index as usize].bytes();
+            let is_there = failure.code == DUPLICATE_KEY
+                && stored.iter().any(|stored| stored.as_bytes() == document);
+            if is_there {
+                self.already_there += 1;
+            } else {
+                self.failures.push(failure);
+            }
+        }
+        let stops = self.run.settings.on_rejection == OnRejection::StopRun;
+        match self.failures.first() {
+            Some(failure) if stops => {
+                let namespace = &self.run.plan.collections[self.batch.collection].namespace;
+                self.run.fail(stopped_at(failure).of(namespace));
+                Step::GiveUp
+            }
+            _ => Step::GoOn,
+        }
+    }
+
+    /// What is stored under the `_id`s of refused duplicates, where that can be this batch's own
+    /// doing.
+    async fn stored(
+        &self,
+        insert: &Insert,
+        failures: &[WriteFailure],
+    ) -> Result<Vec<RawDocumentBuf>, TargetError> {
+        let frames: Vec<_> = self.batch.frames().collect();
+        let duplicates: Vec<RawBson> = failures
+            .iter()
+            .filter(|failure| self.is_resent && failure.code == DUPLICATE_KEY)
+            .filter_map(|failure| raw_id(frames[failure.index as usize]))
+            .collect();
+        if duplicates.is_empty() {
+            return Ok(Vec::new());
+        }
+        loop {
+            let found = self.run.target.stored(&insert.namespace, duplicates.clone()).await;
+            match found {
+                Err(error)
+                    if retry::verdict(&error, false) == Verdict::Retry
+                        && self.began.elapsed() < self.run.settings.retry_for =>
+                {
+                    tokio::time::sleep(retry::delay(self.repetition + 1)).await;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Decides what follows a command that failed as a whole.
+    async fn after(&mut self, insert: &Insert, group: Documents, error: TargetError) -> Step {
+        let bypasses = insert.validators == Validators::Bypassed;
+        match retry::verdict(&error, bypasses) {
+            Verdict::Retry => {
+                self.groups.push(group);
+                self.pause(error).await
+            }
+            Verdict::KeepValidators => {
+                self.run.keep_validators();
+                self.groups.push(group);
+                Step::GoOn
+            }
+            Verdict::Split => {
+                self.split(&group, &error);
+                Step::GoOn
+            }
+            Verdict::FailCollection => self.give_up(&error),
+        }
+    }
+
+    /// Waits before another attempt, unless there have been attempts for long enough.
+    async fn pause(&mut self, error: TargetError) -> Step {
+        if self.began.elapsed() >= self.run.settings.retry_for {
+            self.run.fail(gave_up(&error, self.began.elapsed().as_secs()));
+            return Step::GiveUp;
+        }
+        self.is_resent |= error.fault != Fault::Unreachable;
+        self.repetition += 1;
+        let delay = retry::delay(self.repetition);
+        let collection = self.batch.collection;
+        self.run.observe(&Event::Retried { collection, reason: error.message, delay });
+        tokio::time::sleep(delay).await;
+        if self.run.has_failed() { Step::GiveUp } else { Step::GoOn }
+    }
+
+    /// Halves a group that the server refused as a whole, to find the document that spoils it.
+    fn split(&mut self, group: &Documents, error: &TargetError) {
+        let indexes = group.indexes(self.batch.documents);
+        if let [index] = indexes[..] {
+            let code = error.code.unwrap_or_default();
+            self.failures.push(WriteFailure { index, code, message: error.message.clone() });
+            return;
+        }
+        let (first, second) = indexes.split_at(indexes.len() / 2);
+        self.groups.push(Documents::Only(second.to_vec()));
+        self.groups.push(Documents::Only(first.to_vec()));
+    }
+
+    fn give_up(&self, error: &TargetError) -> Step {
+        let mut failed = Error::new(ErrorKind::Write, error.message.clone());
+        if let Some(code) = error.code {
+            failed = failed.with_code(code);
+        }
+        self.run.fail_collection(self.batch.collection, &failed);
+        Step::GiveUp
+    }
+
+    /// Tells what became of every document of the batch.
+    fn account(mut self) {
+        let collection = self.batch.collection;
+        let documents = u64::from(self.batch.documents);
+        let rejected = self.failures.len() as u64;
+        let answered = self.inserted + self.already_there + rejected;
+        if rejected > 0 {
+            self.failures.sort_by_key(|failure| failure.index);
+            let rejections = self.rejections();
+            self.run.observe(&Event::Rejected { collection, rejections });
+        }
+        if answered > 0 {
+            let share = |bytes: u64| if answered == documents { bytes } else { 0 };
+            self.run.observe(&Event::Written {
+                collection,
+                inserted: self.inserted,
+                already_there: self.already_there,
+                rejected,
+                bytes: share(self.batch.document_bytes),
+                origin_bytes: share(self.batch.origin_bytes),
+                latency: self.began.elapsed(),
+            });
+        }
+        if answered < documents {
+            self.run.observe(&Event::Unsent { collection, documents: documents - answered });
+        }
+    }
+
+    fn rejections(&self) -> Vec<Rejection> {
+        let frames: Vec<_> = self.batch.frames().collect();
+        self.failures
+            .iter()
+            .map(|failure| Rejection {
+                code: failure.code,
+                message: failure.message.clone(),
+                id: id_text(frames[failure.index as usize]),
+            })
+            .collect()
+    }
+}
+
+fn raw_id(frame: Frame<'_>) -> Option<RawBson> {
+    let document = RawDocument::from_bytes(frame.bytes()).ok()?;
+    document.get("_id").ok()?.map(Into::into)
+}
+
+/// The document's `_id` as Extended JSON.
+fn id_text(frame: Frame<'_>) -> String {
+    match raw_id(frame).map(Bson::try_from) {
+        Some(Ok(id)) => id.into_relaxed_extjson().to_string(),
+        _ => "(none that can be read)".to_owned(),
+    }
+}
+
+fn stopped_at(failure: &WriteFailure) -> Error {
+    Error::new(ErrorKind::Write, format!("stopped at a refused document: {}", failure.message))
+        .with_code(failure.code)
+        .hint("without --stop-on-error refused documents are counted and the rest goes on")
+}
+
+fn gave_up(error: &TargetError, seconds: u64) -> Error {
+    let message = format!("gave up after {seconds} s of attempts: {}", error.message);
+    let mut failed = Error::new(ErrorKind::Write, message);
+    if let Some(code) = error.code {
+        failed = failed.with_code(code);
+    }
+    failed.hint("see whether the server is up and has a primary, then run the restore again")
+}

@@ -1,0 +1,236 @@
+//! The commands that carry documents, put together byte by byte.
+//!
+//! An `insert` command is a BSON document whose last field is the array of documents; a batch holds
+//! that array already, so the command is a small head, one copy of the array and a terminator.
+//! Layout: <https://www.mongodb.com/docs/manual/reference/command/insert/>.
+
+use bson::raw::{RawDocument, cstr};
+use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocumentBuf, rawdoc};
+
+use crate::batch::Batch;
+use crate::frame::Frame;
+use crate::target::{Documents, Fault, Insert, OnRefusal, TargetError, Validators};
+
+/// The type byte of an array.
+const ARRAY: u8 = 0x04;
+
+/// What every write command of a run has in common.
+pub(super) struct Envelope<'a> {
+    pub(super) insert: &'a Insert,
+    pub(super) write_concern: &'a RawDocument,
+    pub(super) keeps_zero_timestamps: bool,
+}
+
+/// A run of documents that are sent with one command, and where they stand in their batch.
+pub(super) struct Segment {
+    pub(super) indexes: Vec<u32>,
+    pub(super) command: RawDocumentBuf,
+}
+
+/// The command that inserts a whole batch.
+pub(super) fn whole(envelope: &Envelope<'_>, batch: &Batch) -> Result<RawDocumentBuf, TargetError> {
+    const NAME: &[u8] = b"documents\0";
+    let head = head(envelope, "insert");
+    let head = &head.as_bytes()[..head.as_bytes().len() - 1];
+    let length = head.len() + 1 + NAME.len() + batch.array().len() + 1;
+    let mut bytes = Vec::with_capacity(length);
+    bytes.extend_from_slice(head);
+    bytes.push(ARRAY);
+    bytes.extend_from_slice(NAME);
+    bytes.extend_from_slice(batch.array());
+    bytes.push(0);
+    let prefix = u32::try_from(length).map_err(|error| malformed(&error))?.to_le_bytes();
+    bytes[..4].copy_from_slice(&prefix);
+    RawDocumentBuf::from_bytes(bytes).map_err(|error| malformed(&error))
+}
+
+/// The commands that write some documents of a batch, a few of which may take the detour.
+/// In order, runs alternate as they come; else all detours travel together.
+pub(super) fn segments(
+    envelope: &Envelope<'_>,
+    batch: &Batch,
+    documents: &Documents,
+) -> Result<Vec<Segment>, TargetError> {
+    let mut runs: Vec<Run<'_>> = Vec::new();
+    let frames: Vec<_> = batch.frames().collect();
+    for index in documents.indexes(batch.documents) {
+        let frame = frames[index as usize];
+        let way = if batch.detours.contains(&index) { Way::Detour } else { Way::Insert };
+        let open = match envelope.insert.on_refusal {
+            OnRefusal::GoOn => runs.iter_mut().find(|run| run.way == way),
+            OnRefusal::Stop => runs.last_mut().filter(|run| run.way == way),
+        };
+        match open {
+            Some(run) => run.documents.push((index, frame)),
+            None => runs.push(Run { way, documents: vec![(index, frame)] }),
+        }
+    }
+    runs.iter().map(|run| run.segment(envelope)).collect()
+}
+
+/// How a document is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// By an `insert` command.
+    Insert,
+    /// By an upsert that keeps its zero timestamps.
+    Detour,
+}
+
+struct Run<'a> {
+    way: Way,
+    documents: Vec<(u32, Frame<'a>)>,
+}
+
+impl Run<'_> {
+    fn segment(&self, envelope: &Envelope<'_>) -> Result<Segment, TargetError> {
+        let mut array = RawArrayBuf::new();
+        for (_, frame) in &self.documents {
+            let document =
+                RawDocument::from_bytes(frame.bytes()).map_err(|error| malformed(&error))?;
+            match self.way {
+                Way::Insert => array.push(document.to_owned()),
+                Way::Detour => array.push(upsert(*frame, document)?),
+            }
+        }
+        let command = match self.way {
+            Way::Insert => {
+                let mut command = head(envelope, "insert");
+                command.append(cstr!("documents"), array);
+                command
+            }
+            Way::Detour => {
+                let mut command = head(envelope, "update");
+                command.append(cstr!("updates"), array);
+                command
+            }
+        };
+        let indexes = self.documents.iter().map(|(index, _)| *index).collect();
+        Ok(Segment { indexes, command })
+    }
+}
+
+/// An update that inserts this document and nothing else, zero timestamps and all.
+///
+/// A server fills zero timestamps in on inserts and replacements but not in the result of a
+/// pipeline. The query names the `_id`, so that the upsert makes a document of it, and can match
+/// nothing, so that a document that is there is a duplicate and never overwritten.
+fn upsert(frame: Frame<'_>, document: &RawDocument) -> Result<RawDocumentBuf, TargetError> {
+    let id: RawBson = match document.get("_id") {
+        Ok(Some(id)) => id.into(),
+        _ => return Err(malformed(&"a document on the detour has no _id")),
+    };
+    let literal = RawDocument::from_bytes(frame.bytes()).map_err(|error| malformed(&error))?;
+    Ok(rawdoc! {
+        "q": { "_id": { "$eq": id }, "$nor": [ {} ] },
+        "u": [ { "$replaceRoot": { "newRoot": { "$literal": RawBsonRef::Document(literal) } } } ],
+        "upsert": true,
+    })
+}
+
+/// The fields of a write command before its documents.
+fn head(envelope: &Envelope<'_>, name: &'static str) -> RawDocumentBuf {
+    let insert = envelope.insert;
+    let mut head = RawDocumentBuf::new();
+    let collection = insert.namespace.collection();
+    match name {
+        "update" => head.append(cstr!("update"), collection),
+        _ => head.append(cstr!("insert"), collection),
+    }
+    head.append(cstr!("ordered"), insert.on_refusal == OnRefusal::Stop);
+    if insert.validators == Validators::Bypassed {
+        head.append(cstr!("bypassDocumentValidation"), true);
+    }
+    if envelope.keeps_zero_timestamps {
+        head.append(cstr!("bypassEmptyTsReplacement"), true);
+    }
+    head.append(cstr!("writeConcern"), RawBsonRef::Document(envelope.write_concern));
+    head
+}
+
+fn malformed(error: &dyn std::fmt::Display) -> TargetError {
+    TargetError {
+        fault: Fault::Driver,
+        code: None,
+        labels: Vec::new(),
+        message: format!("the command cannot be put together: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::{BatchLimits, Batcher, BufferPool, Position, ZeroTimestamps};
+    use crate::namespace::Namespace;
+    use bson::{Document, doc};
+
+    fn batch(documents: &[Document]) -> Batch {
+        let pool = BufferPool::new(1, 1 << 20);
+        let limits = BatchLimits::new(100, 1 << 20);
+        let mut batcher = Batcher::new(0, limits, ZeroTimestamps::Detoured, pool);
+        for document in documents {
+            let bytes = document.to_vec().expect("encodes");
+            batcher.push(Frame::new(&bytes).expect("a frame"), Position::default());
+        }
+        batcher.finish(Position::default()).expect("a batch")
+    }
+
+    fn insert(on_refusal: OnRefusal) -> Insert {
+        let validators = Validators::Bypassed;
+        Insert { namespace: Namespace::new("d", "c"), on_refusal, validators }
+    }
+
+    fn zero(id: i32) -> Document {
+        doc! { "_id": id, "t": bson::Timestamp { time: 0, increment: 0 } }
+    }
+
+    fn envelope<'a>(insert: &'a Insert, write_concern: &'a RawDocument) -> Envelope<'a> {
+        Envelope { insert, write_concern, keeps_zero_timestamps: false }
+    }
+
+    #[test]
+    fn a_whole_batch_is_one_insert_command() {
+        let batch = batch(&[doc! { "_id": 1 }, doc! { "_id": 2 }]);
+        let insert = insert(OnRefusal::GoOn);
+        let majority = rawdoc! { "w": "majority" };
+        let command = whole(&envelope(&insert, &majority), &batch).expect("a command");
+        let command = Document::try_from(command).expect("well formed");
+        let expected = doc! {
+            "insert": "c", "ordered": false, "bypassDocumentValidation": true,
+            "writeConcern": { "w": "majority" }, "documents": [ { "_id": 1 }, { "_id": 2 } ],
+        };
+        assert_eq!(command, expected);
+    }
+
+    #[test]
+    fn unordered_detours_travel_together_and_ordered_ones_in_their_place() {
+        let batch = batch(&[zero(0), doc! { "_id": 1 }, zero(2), doc! { "_id": 3 }]);
+        let none = RawDocumentBuf::new();
+        let together = insert(OnRefusal::GoOn);
+        let segments_of = |insert: &Insert, documents: &Documents| -> Vec<Vec<u32>> {
+            let segments = segments(&envelope(insert, &none), &batch, documents);
+            segments.expect("segments").into_iter().map(|segment| segment.indexes).collect()
+        };
+        assert_eq!(segments_of(&together, &Documents::All), [vec![0, 2], vec![1, 3]]);
+        let in_place = insert(OnRefusal::Stop);
+        assert_eq!(segments_of(&in_place, &Documents::All), [[0], [1], [2], [3]]);
+        assert_eq!(segments_of(&in_place, &Documents::Only(vec![1, 2])), [[1], [2]]);
+    }
+
+    #[test]
+    fn the_detour_upserts_the_literal_document() {
+        let batch = batch(&[zero(7)]);
+        let none = RawDocumentBuf::new();
+        let insert = insert(OnRefusal::GoOn);
+        let segments =
+            segments(&envelope(&insert, &none), &batch, &Documents::All).expect("segments");
+        let command = Document::try_from(segments[0].command.clone()).expect("well formed");
+        let update = command.get_array("updates").expect("updates")[0].as_document();
+        let expected = doc! {
+            "q": { "_id": { "$eq": 7 }, "$nor": [ {} ] },
+            "u": [ { "$replaceRoot": { "newRoot": { "$literal": zero(7) } } } ],
+            "upsert": true,
+        };
+        assert_eq!(update, Some(&expected));
+    }
+}

@@ -1,0 +1,96 @@
+//! What a server says it is.
+
+use bson::{Document, doc};
+use futures_util::TryStreamExt;
+
+use crate::error::{Error, ErrorKind};
+use crate::facts::{ExistingCollection, ServerFacts, ServerVersion, Topology};
+use crate::namespace::Namespace;
+use crate::target::TargetError;
+use crate::target::mongo::{MongoTarget, errors};
+
+impl MongoTarget {
+    /// Asks for version and topology; also proves that the connection works.
+    pub(super) async fn ask_facts(&self) -> Result<ServerFacts, TargetError> {
+        /// Servers before 5.0 do not know `hello`.
+        const COMMAND_NOT_FOUND: i32 = 59;
+        let hello = match self.run("admin", doc! { "hello": 1 }).await {
+            Err(error) if error.code == Some(COMMAND_NOT_FOUND) => {
+                self.run("admin", doc! { "isMaster": 1 }).await?
+            }
+            other => other?,
+        };
+        let build = self.run("admin", doc! { "buildInfo": 1 }).await?;
+        let version = build.get_str("version").ok().and_then(ServerVersion::parse);
+        Ok(ServerFacts {
+            version: version.unwrap_or(ServerVersion::new(0, 0, 0)),
+            topology: topology(&hello),
+            existing: Vec::new(),
+        })
+    }
+
+    /// The collections that these databases hold.
+    pub async fn existing<'a>(
+        &self,
+        databases: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<ExistingCollection>, Error> {
+        let mut existing = Vec::new();
+        for database in databases {
+            let listed = self.list(database).await.map_err(|error| {
+                let message = format!("the collections of `{database}` cannot be listed: {error}");
+                let mut failed = Error::new(ErrorKind::Connect, message);
+                if let Some(code) = error.code {
+                    failed = failed.with_code(code);
+                }
+                failed.hint(format!("the user needs a role such as readWrite on `{database}`"))
+            })?;
+            existing.extend(listed);
+        }
+        Ok(existing)
+    }
+
+    async fn list(&self, database: &str) -> Result<Vec<ExistingCollection>, TargetError> {
+        let command =
+            doc! { "listCollections": 1, "nameOnly": true, "authorizedCollections": true };
+        let cursor = self
+            .client()
+            .database(database)
+            .run_cursor_command(command)
+            .await
+            .map_err(|error| errors::of(&error))?;
+        let listed: Vec<Document> =
+            cursor.try_collect().await.map_err(|error| errors::of(&error))?;
+        Ok(listed
+            .into_iter()
+            .filter_map(|collection| {
+                Some(ExistingCollection {
+                    namespace: Namespace::new(database, collection.get_str("name").ok()?),
+                    kind: collection.get_str("type").unwrap_or("collection").to_owned(),
+                })
+            })
+            .collect())
+    }
+}
+
+/// A router says `isdbgrid`; a member of a replica set names its set.
+fn topology(hello: &Document) -> Topology {
+    if hello.get_str("msg").is_ok_and(|msg| msg == "isdbgrid") {
+        Topology::Sharded
+    } else if hello.contains_key("setName") {
+        Topology::ReplicaSet
+    } else {
+        Topology::Standalone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_topology_is_read_from_hello() {
+        assert_eq!(topology(&doc! { "msg": "isdbgrid" }), Topology::Sharded);
+        assert_eq!(topology(&doc! { "setName": "rs0" }), Topology::ReplicaSet);
+        assert_eq!(topology(&doc! { "isWritablePrimary": true }), Topology::Standalone);
+    }
+}

@@ -1,0 +1,132 @@
+//! What a server says of each document of a write command.
+
+use bson::{Bson, Document};
+
+use crate::target::{Fault, OnRefusal, TargetError, WriteFailure, WriteOutcome};
+
+/// The answer to one write command.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) written: u32,
+    pub(super) failures: Vec<WriteFailure>,
+}
+
+impl Reply {
+    /// The answer as the outcome of a whole batch.
+    pub(super) fn into_outcome(self, sent: u32, on_refusal: OnRefusal) -> WriteOutcome {
+        let refused = u32::try_from(self.failures.len()).unwrap_or(u32::MAX);
+        let not_tried = match on_refusal {
+            OnRefusal::GoOn => 0,
+            OnRefusal::Stop => sent.saturating_sub(self.written + refused),
+        };
+        WriteOutcome { inserted: self.written, failures: self.failures, not_tried }
+    }
+}
+
+/// Reads the reply to an `insert` or `update` of `sent` documents.
+///
+/// A write concern error means that the documents were taken but not confirmed as asked, so the
+/// command counts as failed. An answer whose counts do not add up is never taken for success.
+pub(super) fn read(
+    reply: &Document,
+    sent: u32,
+    on_refusal: OnRefusal,
+) -> Result<Reply, TargetError> {
+    if let Ok(error) = reply.get_document("writeConcernError") {
+        return Err(unconfirmed(error, reply));
+    }
+    let failures = match reply.get_array("writeErrors") {
+        Ok(errors) => errors.iter().filter_map(Bson::as_document).map(failure).collect(),
+        Err(_) => Vec::new(),
+    };
+    let written = integer(reply.get("n"));
+    let answered = written as usize + failures.len();
+    let stopped_early = on_refusal == OnRefusal::Stop && !failures.is_empty();
+    if answered > sent as usize || (answered < sent as usize && !stopped_early) {
+        return Err(TargetError {
+            fault: Fault::ConnectionLost,
+            code: None,
+            labels: Vec::new(),
+            message: format!(
+                "the server answered for {answered} of {sent} documents; what it did with the \
+                 others is unknown"
+            ),
+        });
+    }
+    Ok(Reply { written, failures })
+}
+
+fn failure(error: &Document) -> WriteFailure {
+    WriteFailure {
+        index: integer(error.get("index")),
+        code: error.get_i32("code").unwrap_or_default(),
+        message: error.get_str("errmsg").unwrap_or_default().to_owned(),
+    }
+}
+
+fn unconfirmed(error: &Document, reply: &Document) -> TargetError {
+    let labels = match reply.get_array("errorLabels") {
+        Ok(labels) => labels.iter().filter_map(Bson::as_str).map(str::to_owned).collect(),
+        Err(_) => Vec::new(),
+    };
+    let message = error.get_str("errmsg").unwrap_or("no reason given");
+    TargetError {
+        fault: Fault::Unconfirmed,
+        code: error.get_i32("code").ok(),
+        labels,
+        message: format!("written but not confirmed as the write concern asks: {message}"),
+    }
+}
+
+fn integer(value: Option<&Bson>) -> u32 {
+    match value {
+        Some(Bson::Int32(value)) => u32::try_from(*value).unwrap_or(0),
+        Some(Bson::Int64(value)) => u32::try_from(*value).unwrap_or(0),
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+        Some(Bson::Double(value)) => *value as u32,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bson::doc;
+
+    #[test]
+    fn refusals_are_read_one_by_one() {
+        let reply = doc! {
+            "n": 2,
+            "writeErrors": [ { "index": 1, "code": 11000, "errmsg": "E11000 duplicate key" } ],
+            "ok": 1.0,
+        };
+        let read = read(&reply, 3, OnRefusal::GoOn).expect("read");
+        assert_eq!(read.written, 2);
+        assert_eq!(read.failures[0].index, 1);
+        let outcome = read.into_outcome(3, OnRefusal::GoOn);
+        assert_eq!((outcome.inserted, outcome.not_tried), (2, 0));
+    }
+
+    #[test]
+    fn an_ordered_insert_leaves_the_rest_untried() {
+        let reply = doc! {
+            "n": 1, "writeErrors": [ { "index": 1, "code": 11000, "errmsg": "" } ],
+        };
+        let outcome =
+            read(&reply, 5, OnRefusal::Stop).expect("read").into_outcome(5, OnRefusal::Stop);
+        assert_eq!(outcome.not_tried, 3);
+    }
+
+    #[test]
+    fn an_unconfirmed_write_is_no_success() {
+        let reply = doc! { "n": 1, "writeConcernError": { "code": 64, "errmsg": "timed out" } };
+        let error = read(&reply, 1, OnRefusal::GoOn).expect_err("an error");
+        assert_eq!((error.fault, error.code), (Fault::Unconfirmed, Some(64)));
+    }
+
+    #[test]
+    fn an_answer_that_does_not_add_up_is_no_success() {
+        assert!(read(&doc! { "n": 1, "ok": 1.0 }, 2, OnRefusal::GoOn).is_err());
+        assert!(read(&doc! { "n": 3, "ok": 1.0 }, 2, OnRefusal::GoOn).is_err());
+    }
+}

@@ -1,0 +1,54 @@
+//! A target that takes everything and keeps nothing: it measures the tool alone.
+
+use bson::{Bson, Document, RawBson, RawDocumentBuf};
+
+use crate::batch::Batch;
+use crate::namespace::Namespace;
+use crate::target::{Documents, Insert, Target, TargetError, WriteOutcome};
+
+/// Takes everything and keeps nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NullTarget;
+
+impl Target for NullTarget {
+    async fn drop_collection(&self, _namespace: &Namespace) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    async fn create(&self, _namespace: &Namespace, _options: &Document) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    async fn insert(
+        &self,
+        _insert: &Insert,
+        batch: &Batch,
+        documents: &Documents,
+    ) -> Result<WriteOutcome, TargetError> {
+        Ok(WriteOutcome { inserted: documents.count(batch.documents), ..WriteOutcome::default() })
+    }
+
+    async fn stored(
+        &self,
+        _namespace: &Namespace,
+        _ids: Vec<RawBson>,
+    ) -> Result<Vec<RawDocumentBuf>, TargetError> {
+        Ok(Vec::new())
+    }
+
+    async fn create_indexes(
+        &self,
+        _namespace: &Namespace,
+        _specs: &[Document],
+    ) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    async fn expire_after(
+        &self,
+        _namespace: &Namespace,
+        _seconds: &Bson,
+    ) -> Result<(), TargetError> {
+        Ok(())
+    }
+}
