@@ -1,4 +1,6 @@
 //! Tests of the real binary and of the clone around it; none needs a server.
 
+#![expect(clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+
 #[path = "../support/program.rs"]
 mod program;
