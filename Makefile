@@ -1,0 +1,42 @@
+# Everything one does with a clone of restorm. `make help` lists it.
+
+CARGO ?= cargo
+PYTHON ?= python3
+
+# Tests that need a server get $MONGODB_URI where it is set, otherwise a mongod of their own.
+WITH_MONGOD = if [ -z "$$MONGODB_URI" ]; then \
+	MONGOD=$$($(PYTHON) scripts/mongod.py path) || exit 1; export MONGOD; fi
+
+.DEFAULT_GOAL := help
+.PHONY: help demo build test check lint bench docs clean
+
+help: ## List these targets
+	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
+		printf '%-8s %s\n' "$$name" "$$text"; done
+
+demo: ## Restore a sample dump into a server made for it, and clean up
+	@$(PYTHON) scripts/demo.py
+
+build: ## Build the optimised binary, target/release/restorm
+	$(CARGO) build --release --locked
+
+test: ## Run all tests, those against a real server included
+	@$(WITH_MONGOD); set -x; $(CARGO) test --locked
+
+lint: ## Check the formatting and run clippy, where they are installed
+	@if $(CARGO) fmt --version >/dev/null 2>&1; then set -x; $(CARGO) fmt --check; \
+		else echo "rustfmt is not installed: formatting is not checked"; fi
+	@if $(CARGO) clippy --version >/dev/null 2>&1; then set -x; \
+		$(CARGO) clippy --locked --all-targets -- -D warnings; \
+		else echo "clippy is not installed: lints are not checked"; fi
+
+check: lint test ## What CI runs: lint and test
+
+bench: ## Measure restores; arguments in ARGS, such as ARGS="--case gzip --rounds 5"
+	@$(PYTHON) scripts/bench.py $(ARGS)
+
+docs: ## Build the documentation of the library, target/doc/restorm
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
+
+clean: ## Remove what was built; the mongod in .cache stays
+	$(CARGO) clean

@@ -1,0 +1,438 @@
+#!/usr/bin/env python3
+"""Measures restores and keeps the raw samples: `make bench`.
+
+Every run gets a fresh mongod; runs of one case alternate, so that a slow moment of the machine
+hits all of them. Each sample is written to docs/benchmarks/<date>-<name>/raw.jsonl as soon as it
+is there, summary.md beside it at the end. Where mongorestore is on the PATH it runs too.
+
+Cases:
+    plain      20 collections x 100 000 wide documents, into nothing and into a mongod
+    giant      one collection of 2 000 000 documents beside plain: the ratio of wall times
+    ten-times  a dump ten times as large beside plain: the ratio of peak memory
+    gzip       plain compressed by gzip -6 beside plain: the ratio of rates, and the CPU of
+               `gzip -dc` over the same files
+    tiny       1000 collections x 20 documents beside 1000 empty collections, whose restore is
+               creation alone
+
+How it is measured: wall time from start to exit; client CPU from wait4; peak memory from VmHWM in
+/proc/PID/status, read every 10 ms, because the maximum of wait4 counts this script's own memory
+before exec; server CPU from /proc/PID/stat before and after. Dumps are warm in the page cache.
+Linux only; Python 3.8 or newer, standard library only.
+"""
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import platform
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+CLONE = Path(__file__).resolve().parent.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", CLONE / "target"))
+RESTORM = TARGET / "release" / "restorm"
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+CASES = ["plain", "giant", "ten-times", "gzip", "tiny"]
+
+
+class Dump:
+    """A made-up dump on disk."""
+
+    def __init__(self, folder, collections, documents):
+        self.folder = folder
+        self.collections = collections
+        self.documents = collections * documents
+        self.bytes = 0
+
+    def data_files(self):
+        return sorted(str(path) for path in self.folder.rglob("*.bson*"))
+
+
+class Bench:
+    """The runs of one call, their samples and the place where these are kept."""
+
+    def __init__(self, options):
+        self.options = options
+        self.work = Path(tempfile.mkdtemp(prefix="restorm-bench-", dir=options.work))
+        self.dumps = {}
+        self.samples = []
+        date = datetime.date.today().isoformat()
+        self.out = options.out or CLONE / "docs" / "benchmarks" / f"{date}-{options.name}"
+        self.out.mkdir(parents=True, exist_ok=True)
+        self.raw = self.out / "raw.jsonl"
+        if self.raw.exists():
+            sys.exit(f"{self.raw} exists already; choose another --name")
+        self.mongorestore = shutil.which("mongorestore")
+
+    # Dumps.
+
+    def dump(self, name, collections, documents):
+        """The dump of that size, made on first use; documents are of each collection."""
+        if name not in self.dumps:
+            documents = max(1, int(documents * self.options.scale)) if documents else 0
+            dump = Dump(self.work / name, collections, documents)
+            command = [RESTORM, "seed", "--out", dump.folder, "--collections", collections]
+            command += ["--documents", documents, "--shape", "wide"]
+            checked(command)
+            dump.bytes = sum(Path(path).stat().st_size for path in dump.data_files())
+            self.dumps[name] = dump
+        return self.dumps[name]
+
+    def plain(self):
+        return self.dump("plain", 20, 100_000)
+
+    def gzipped(self):
+        """The plain dump with every file compressed, as mongodump --gzip lays it out."""
+        if "gzip" not in self.dumps:
+            plain = self.plain()
+            dump = Dump(self.work / "gzip", plain.collections, 0)
+            dump.documents, dump.bytes = plain.documents, plain.bytes
+            shutil.copytree(plain.folder, dump.folder)
+            for path in sorted(dump.folder.rglob("*")):
+                if path.is_file():
+                    checked(["gzip", "-6", path])
+            self.dumps["gzip"] = dump
+        return self.dumps["gzip"]
+
+    # Runs.
+
+    def restores(self, label, dump, flags=(), null=False):
+        """The ways to restore a dump that are compared with each other."""
+        extra = self.options.restorm_arg
+        if null:
+            yield f"{label}: restorm, null target", dump, restorm_null(dump, extra)
+        yield f"{label}: restorm", dump, lambda uri: [
+            RESTORM, "restore", dump.folder, "--uri", uri, *extra
+        ]
+        if self.mongorestore:
+            yield f"{label}: mongorestore", dump, lambda uri: [
+                self.mongorestore, "--quiet", *flags, f"--uri={uri}", f"--dir={dump.folder}"
+            ]
+
+    def runs(self, case):
+        """The runs of a case, in the order in which they alternate."""
+        plain = self.plain() if case != "tiny" else None
+        if case == "plain":
+            return [*self.restores("plain", plain, null=True)]
+        if case == "giant":
+            giant = self.dump("giant", 1, 2_000_000)
+            return [*self.restores("20 collections", plain), *self.restores("1 giant", giant)]
+        if case == "ten-times":
+            ten = self.dump("ten-times", 20, 1_000_000)
+            return [
+                *self.restores("1 time", plain, null=True),
+                *self.restores("10 times", ten, null=True),
+            ]
+        if case == "gzip":
+            packed = self.gzipped()
+            files = packed.data_files()
+            return [
+                *self.restores("plain", plain, null=True),
+                *self.restores("gzip", packed, ["--gzip"], null=True),
+                ("gzip -dc", packed, lambda uri=None: ["gzip", "-dc", *files]),
+            ]
+        tiny, empty = self.dump("tiny", 1000, 20), self.dump("empty", 1000, 0)
+        return [*self.restores("tiny", tiny), *self.restores("creation alone", empty)]
+
+    def measure(self, case):
+        """Runs a case the wanted number of times, forwards and backwards in turn."""
+        runs = self.runs(case)
+        for number in range(self.options.rounds):
+            for label, dump, command in runs if number % 2 == 0 else reversed(runs):
+                sample = {"case": case, "run": label, "round": number + 1}
+                sample.update(documents=dump.documents, bytes=dump.bytes)
+                sample.update(self.sample(command))
+                self.keep(sample)
+
+    def sample(self, command):
+        """One run; what takes no server address gets no server."""
+        if command.__defaults__:
+            return timed(command(), None)
+        with server() as facts:
+            sample = timed(command(facts["uri"]), facts["pid"])
+        # The address differs from run to run and says nothing.
+        sample["command"] = sample["command"].replace(facts["uri"], "URI")
+        return sample
+
+    def keep(self, sample):
+        """Writes a sample down before the next run begins."""
+        sample["command"] = sample["command"].replace(str(self.work), "WORK")
+        self.samples.append(sample)
+        with open(self.raw, "a") as raw:
+            raw.write(json.dumps(sample) + "\n")
+        print(
+            f"{sample['round']}  {sample['run']:32} {sample['wall_s']:8.2f} s"
+            f" {per_second(sample) / 1000:9.0f} k documents/s", flush=True
+        )
+
+    # Results.
+
+    def facts(self):
+        """The machine and the versions, for whoever reads the figures later."""
+        with server() as facts:
+            binary = os.readlink(f"/proc/{facts['pid']}/exe")
+        versions = [[RESTORM, "--version"], [binary, "--version"], ["git", "describe", "--always",
+                    "--dirty"], ["rustc", "--version"]]
+        if self.mongorestore:
+            versions.append([self.mongorestore, "--version"])
+        return {
+            "facts": {
+                "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+                "cpu": field("/proc/cpuinfo", "model name"),
+                "cores": len(os.sched_getaffinity(0)),
+                "memory": field("/proc/meminfo", "MemTotal"),
+                "kernel": platform.release(),
+                "python": platform.python_version(),
+                "versions": {Path(str(v[0])).name: first_line(v) for v in versions},
+                "arguments": sys.argv[1:],
+            }
+        }
+
+    def run(self):
+        facts = self.facts()
+        self.raw.write_text(json.dumps(facts) + "\n")
+        cases = CASES if self.options.case == "all" else [self.options.case]
+        for case in cases:
+            print(f"\n{case}", flush=True)
+            self.measure(case)
+            if case == "ten-times":
+                # Several gigabytes that no other case needs.
+                shutil.rmtree(self.dumps.pop("ten-times").folder)
+        summary = summarise(facts["facts"], self.samples, cases, self.options)
+        (self.out / "summary.md").write_text(summary)
+        print(f"\n{summary}\nKept in {self.out}")
+
+
+def restorm_null(dump, extra):
+    """The command for the target that throws documents away; its default says: no server."""
+    return lambda uri=None: [RESTORM, "restore", dump.folder, "--null", *extra]
+
+
+# Measuring.
+
+
+@contextlib.contextmanager
+def server():
+    """A fresh mongod for one run."""
+    command = [sys.executable, str(CLONE / "scripts" / "mongod.py"), "serve"]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        line = holder.stdout.readline()
+        if not line:
+            sys.exit(holder.wait())
+        yield json.loads(line)
+    finally:
+        holder.stdin.close()
+        holder.wait()
+
+
+def timed(command, server_pid):
+    """Runs a command to its end; what it wrote is shown only if it failed."""
+    words = [str(word) for word in command]
+    with tempfile.TemporaryFile() as output:
+        # Decompressed documents would fill the disk; a restore says little.
+        stdout = subprocess.DEVNULL if words[0] == "gzip" else output
+        server_before = cpu_seconds(server_pid)
+        start = time.monotonic()
+        process = subprocess.Popen(words, stdout=stdout, stderr=output)
+        peak = [0]
+        watcher = threading.Thread(target=watch_memory, args=(process.pid, peak))
+        watcher.start()
+        try:
+            _pid, status, usage = os.wait4(process.pid, 0)
+        except BaseException:
+            process.kill()
+            raise
+        wall = time.monotonic() - start
+        process.returncode = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -status
+        server_after = cpu_seconds(server_pid)
+        watcher.join()
+        if process.returncode != 0:
+            output.seek(0)
+            sys.stderr.write(output.read().decode(errors="replace"))
+            sys.exit(f"{shlex.join(words)} ended with status {process.returncode}")
+    return {
+        "wall_s": round(wall, 4),
+        "user_s": round(usage.ru_utime, 4),
+        "sys_s": round(usage.ru_stime, 4),
+        "peak_kib": peak[0],
+        "server_cpu_s": None if server_pid is None else round(server_after - server_before, 2),
+        "command": shlex.join(words),
+    }
+
+
+def watch_memory(pid, peak):
+    """Keeps the highest resident size of a process until it ends."""
+    with contextlib.suppress(OSError, ValueError):
+        while True:
+            size = field(f"/proc/{pid}/status", "VmHWM")
+            if not size:
+                return
+            peak[0] = int(size.split()[0])
+            time.sleep(0.01)
+
+
+def cpu_seconds(pid):
+    """The CPU time a process has used so far."""
+    if pid is None:
+        return 0.0
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
+
+
+def field(path, name):
+    """The value of a `name: value` line in a file of /proc."""
+    for line in Path(path).read_text().splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == name:
+            return value.strip()
+    return ""
+
+
+def first_line(command):
+    """The first line a command prints."""
+    answer = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, cwd=CLONE)
+    return (answer.stdout.decode(errors="replace").splitlines() or ["unknown"])[0]
+
+
+def checked(command):
+    """Runs a command that must succeed and is not measured."""
+    answer = subprocess.run([str(word) for word in command], stdout=subprocess.DEVNULL)
+    if answer.returncode != 0:
+        sys.exit(f"{shlex.join(str(word) for word in command)} failed")
+
+
+# Summing up.
+
+
+def per_second(sample):
+    return sample["documents"] / sample["wall_s"]
+
+
+def median(samples, value):
+    """The median of a figure over samples."""
+    return statistics.median(value(sample) for sample in samples)
+
+
+def client_us(sample):
+    return 1e6 * (sample["user_s"] + sample["sys_s"]) / max(1, sample["documents"])
+
+
+def server_us(sample):
+    return 1e6 * sample["server_cpu_s"] / max(1, sample["documents"])
+
+
+def summarise(facts, samples, cases, options):
+    """The page that stands beside the raw samples."""
+    lines = [f"# Benchmark of {facts['date'][:10]}", ""]
+    lines += [f"- {facts['cpu']}, {facts['cores']} cores, {facts['memory']}; Linux "
+              f"{facts['kernel']}; client and server on this one machine"]
+    lines += [f"- {name}: {version}" for name, version in facts["versions"].items()]
+    lines += [f"- `make bench ARGS=\"{shlex.join(facts['arguments'])}\"`"]
+    lines += [f"- Medians of n = {options.rounds}; a fresh mongod for each run; the dumps in the "
+              "page cache; CPU is user and system time together; MB are of uncompressed BSON"]
+    for case in cases:
+        lines += ["", f"## {case}", ""]
+        lines += ["| run | documents/s | MB/s | wall s | client µs/document |"
+                  " server µs/document | client peak MB |"]
+        lines += ["| --- | --- | --- | --- | --- | --- | --- |"]
+        groups = {}
+        for sample in samples:
+            if sample["case"] == case:
+                groups.setdefault(sample["run"], []).append(sample)
+        lines += [row(label, group) for label, group in sorted(groups.items())]
+        found = list(ratios(case, groups))
+        lines += ["", *found] if found else []
+    return "\n".join(lines) + "\n"
+
+
+def row(label, group):
+    """One line of a table; figures per document only where there are documents."""
+    some = group[0]["documents"] > 0
+    served = some and group[0]["server_cpu_s"] is not None
+    cells = [
+        label,
+        f"{median(group, per_second):,.0f}" if some else "–",
+        f"{median(group, lambda s: s['bytes'] / 1e6 / s['wall_s']):,.0f}" if some else "–",
+        f"{median(group, lambda s: s['wall_s']):.2f}",
+        f"{median(group, client_us):.2f}" if some else "–",
+        f"{median(group, server_us):.2f}" if served else "–",
+        f"{median(group, lambda s: s['peak_kib'] / 1024):.0f}",
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def ratios(case, groups):
+    """The figures for whose sake a case compares two dumps, for each tool."""
+    pairs = {
+        "giant": ("1 giant", "20 collections", "wall time", lambda s: s["wall_s"]),
+        "ten-times": ("10 times", "1 time", "peak memory", lambda s: s["peak_kib"]),
+        "gzip": ("gzip", "plain", "documents/s", per_second),
+        "tiny": ("tiny", "creation alone", "wall time", lambda s: s["wall_s"]),
+    }
+    if case == "plain":
+        pair = ("plain: restorm", "plain: mongorestore")
+        if pair[1] in groups:
+            yield from ratio(groups, *pair, "documents/s", per_second)
+        return
+    one, other, what, value = pairs[case]
+    for tool in ("restorm, null target", "restorm", "mongorestore"):
+        yield from ratio(groups, f"{one}: {tool}", f"{other}: {tool}", what, value)
+    if case == "gzip":
+        alone = median(groups["gzip -dc"], client_us)
+        for tool in ("restorm, null target", "restorm", "mongorestore"):
+            if f"gzip: {tool}" in groups:
+                packed = median(groups[f"gzip: {tool}"], client_us)
+                plain = median(groups[f"plain: {tool}"], client_us)
+                yield (f"- client CPU, gzip: {tool}: {packed:.2f} µs/document; `gzip -dc` alone "
+                       f"{alone:.2f} + plain {plain:.2f} = {alone + plain:.2f}, "
+                       f"ratio {packed / (alone + plain):.2f}")
+
+
+def ratio(groups, one, other, what, value):
+    """A line that compares the medians of two runs, where both were made."""
+    if one in groups and other in groups:
+        result = median(groups[one], value) / median(groups[other], value)
+        yield f"- {what}, {one} to {other}: {result:.2f}"
+
+
+def parse():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--case", choices=["all", *CASES], default="plain")
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each kind (default 3)")
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the documents to use")
+    parser.add_argument("--name", default=None, help="of the results' folder (default: the case)")
+    parser.add_argument("--out", type=Path, help="the results' folder itself")
+    parser.add_argument("--work", type=Path, help="folder for the dumps (default: temporary)")
+    parser.add_argument("--restorm-arg", action="append", default=[], metavar="ARG",
+                        help="a further argument of restorm restore, as --restorm-arg=ARG")
+    options = parser.parse_args()
+    options.name = options.name or options.case
+    return options
+
+
+def main():
+    options = parse()
+    if options.case in ("gzip", "all") and not shutil.which("gzip"):
+        sys.exit("the case gzip wants the gzip program")
+    # Always the optimised binary, never one that happens to lie about.
+    subprocess.run(["cargo", "build", "--release", "--locked"], cwd=CLONE, check=True)
+    bench = Bench(options)
+    try:
+        bench.run()
+    finally:
+        shutil.rmtree(bench.work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
