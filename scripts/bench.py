@@ -21,6 +21,7 @@ Linux only; Python 3.8 or newer, standard library only.
 """
 
 import argparse
+import collections
 import contextlib
 import datetime
 import json
@@ -40,17 +41,21 @@ CLONE = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", CLONE / "target"))
 RESTORM = TARGET / "release" / "restorm"
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+# Stands in a command for the address of the run's own server.
+URI = "URI"
 CASES = ["plain", "giant", "ten-times", "gzip", "tiny"]
+
+
+Run = collections.namedtuple("Run", ["label", "dump", "words"])
 
 
 class Dump:
     """A made-up dump on disk."""
 
-    def __init__(self, folder, collections, documents):
+    def __init__(self, folder, documents, size=0):
         self.folder = folder
-        self.collections = collections
-        self.documents = collections * documents
-        self.bytes = 0
+        self.documents = documents
+        self.bytes = size
 
     def data_files(self):
         return sorted(str(path) for path in self.folder.rglob("*.bson*"))
@@ -74,12 +79,12 @@ class Bench:
 
     # Dumps.
 
-    def dump(self, name, collections, documents):
-        """The dump of that size, made on first use; documents are of each collection."""
+    def dump(self, name, count, documents):
+        """The dump of so many collections with so many documents each, made on first use."""
         if name not in self.dumps:
             documents = max(1, int(documents * self.options.scale)) if documents else 0
-            dump = Dump(self.work / name, collections, documents)
-            command = [RESTORM, "seed", "--out", dump.folder, "--collections", collections]
+            dump = Dump(self.work / name, count * documents)
+            command = [RESTORM, "seed", "--out", dump.folder, "--collections", count]
             command += ["--documents", documents, "--shape", "wide"]
             checked(command)
             dump.bytes = sum(Path(path).stat().st_size for path in dump.data_files())
@@ -93,8 +98,7 @@ class Bench:
         """The plain dump with every file compressed, as mongodump --gzip lays it out."""
         if "gzip" not in self.dumps:
             plain = self.plain()
-            dump = Dump(self.work / "gzip", plain.collections, 0)
-            dump.documents, dump.bytes = plain.documents, plain.bytes
+            dump = Dump(self.work / "gzip", plain.documents, plain.bytes)
             shutil.copytree(plain.folder, dump.folder)
             for path in sorted(dump.folder.rglob("*")):
                 if path.is_file():
@@ -106,16 +110,13 @@ class Bench:
 
     def restores(self, label, dump, flags=(), null=False):
         """The ways to restore a dump that are compared with each other."""
-        extra = self.options.restorm_arg
+        restore = [RESTORM, "restore", dump.folder, *self.options.restorm_arg]
         if null:
-            yield f"{label}: restorm, null target", dump, restorm_null(dump, extra)
-        yield f"{label}: restorm", dump, lambda uri: [
-            RESTORM, "restore", dump.folder, "--uri", uri, *extra
-        ]
+            yield Run(f"{label}: restorm, null target", dump, [*restore, "--null"])
+        yield Run(f"{label}: restorm", dump, [*restore, "--uri", URI])
         if self.mongorestore:
-            yield f"{label}: mongorestore", dump, lambda uri: [
-                self.mongorestore, "--quiet", *flags, f"--uri={uri}", f"--dir={dump.folder}"
-            ]
+            words = [self.mongorestore, "--quiet", *flags, "--uri", URI, "--dir", dump.folder]
+            yield Run(f"{label}: mongorestore", dump, words)
 
     def runs(self, case):
         """The runs of a case, in the order in which they alternate."""
@@ -133,11 +134,10 @@ class Bench:
             ]
         if case == "gzip":
             packed = self.gzipped()
-            files = packed.data_files()
             return [
                 *self.restores("plain", plain, null=True),
                 *self.restores("gzip", packed, ["--gzip"], null=True),
-                ("gzip -dc", packed, lambda uri=None: ["gzip", "-dc", *files]),
+                Run("gzip -dc", packed, ["gzip", "-dc", *packed.data_files()]),
             ]
         tiny, empty = self.dump("tiny", 1000, 20), self.dump("empty", 1000, 0)
         return [*self.restores("tiny", tiny), *self.restores("creation alone", empty)]
@@ -146,21 +146,11 @@ class Bench:
         """Runs a case the wanted number of times, forwards and backwards in turn."""
         runs = self.runs(case)
         for number in range(self.options.rounds):
-            for label, dump, command in runs if number % 2 == 0 else reversed(runs):
-                sample = {"case": case, "run": label, "round": number + 1}
-                sample.update(documents=dump.documents, bytes=dump.bytes)
-                sample.update(self.sample(command))
+            for run in runs if number % 2 == 0 else reversed(runs):
+                sample = {"case": case, "run": run.label, "round": number + 1}
+                sample.update(documents=run.dump.documents, bytes=run.dump.bytes)
+                sample.update(measured([str(word) for word in run.words]))
                 self.keep(sample)
-
-    def sample(self, command):
-        """One run; what takes no server address gets no server."""
-        if command.__defaults__:
-            return timed(command(), None)
-        with server() as facts:
-            sample = timed(command(facts["uri"]), facts["pid"])
-        # The address differs from run to run and says nothing.
-        sample["command"] = sample["command"].replace(facts["uri"], "URI")
-        return sample
 
     def keep(self, sample):
         """Writes a sample down before the next run begins."""
@@ -211,11 +201,6 @@ class Bench:
         print(f"\n{summary}\nKept in {self.out}")
 
 
-def restorm_null(dump, extra):
-    """The command for the target that throws documents away; its default says: no server."""
-    return lambda uri=None: [RESTORM, "restore", dump.folder, "--null", *extra]
-
-
 # Measuring.
 
 
@@ -234,9 +219,18 @@ def server():
         holder.wait()
 
 
-def timed(command, server_pid):
+def measured(words):
+    """One run; a command that takes no server address gets no server."""
+    if URI not in words:
+        return {**timed(words, None), "command": shlex.join(words)}
+    with server() as facts:
+        figures = timed([facts["uri"] if word == URI else word for word in words], facts["pid"])
+    # The address differs from run to run and says nothing.
+    return {**figures, "command": shlex.join(words)}
+
+
+def timed(words, server_pid):
     """Runs a command to its end; what it wrote is shown only if it failed."""
-    words = [str(word) for word in command]
     with tempfile.TemporaryFile() as output:
         # Decompressed documents would fill the disk; a restore says little.
         stdout = subprocess.DEVNULL if words[0] == "gzip" else output
@@ -265,7 +259,6 @@ def timed(command, server_pid):
         "sys_s": round(usage.ru_stime, 4),
         "peak_kib": peak[0],
         "server_cpu_s": None if server_pid is None else round(server_after - server_before, 2),
-        "command": shlex.join(words),
     }
 
 
