@@ -1,4 +1,4 @@
-//! A mongod of our own, held by `scripts/mongod.py serve` for as long as its standard input is open.
+//! A mongod of our own; `scripts/mongod.py serve` holds it while its standard input is open.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
