@@ -23,14 +23,12 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("seed", &[VOCABULARY, "dump"]),
     ("command", &[VOCABULARY, FLOW, "load", "seed"]),
     // Options carry values whose types belong to the rooms that act on them.
-    (
-        "cli",
-        &[VOCABULARY, "command", "report", "dump::Compression", "dump::writer::Existing", "seed"],
-    ),
+    ("cli", &[VOCABULARY, OF_OPTIONS, "command", "report", "load::Stop"]),
     ("lib", &[]),
     ("main", &["cli"]),
 ];
 
+const OF_OPTIONS: &str = "dump::Compression | dump::writer::Existing | seed";
 const METADATA: &str = "dump::metadata | dump::CollectionMetadata";
 const INDEX: &str = "dump::IndexSpec";
 const VOCABULARY: &str = "error | limits | namespace | facts | frame | exit";
@@ -40,7 +38,7 @@ const FLOW: &str = "dump | plan | reader | batch | target | report";
 const CRATES: [(&str, &[&str]); 14] = [
     ("clap", &["cli"]),
     ("mongodb", &["target", "probe"]),
-    ("tokio", &["load", "target", "probe", "main"]),
+    ("tokio", &["load", "target", "probe", "cli::signals", "main"]),
     ("async_channel", &["load"]),
     ("futures_util", &["load", "target"]),
     ("rayon", &["load", "command", "seed"]),

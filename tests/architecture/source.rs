@@ -234,7 +234,8 @@ mod tests {
     #[test]
     fn comments_strings_and_tests_are_not_code() {
         let text = "// crate::a\nlet x = \"crate::b \\\" crate::c\"; r#\"crate::d\"#;\n\
-                    let y = ['\"', '\\''];\n#[cfg(test)]\nmod tests {\n    use crate::e;\n}\nuse crate::f;";
+                    let y = ['\"', '\\''];\n\
+                    #[cfg(test)]\nmod tests {\n    use crate::e;\n}\nuse crate::f;";
         assert_eq!(paths("src/dump.rs", text), ["f"]);
         assert_eq!(Source::new("src/dump.rs", text).code.lines().count(), text.lines().count());
     }
