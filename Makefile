@@ -8,7 +8,7 @@ WITH_MONGOD = if [ -z "$$MONGODB_URI" ]; then \
 	MONGOD=$$($(PYTHON) scripts/mongod.py path) || exit 1; export MONGOD; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test check lint bench docs clean
+.PHONY: help demo build test lint check bench docs clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \

@@ -48,7 +48,13 @@ const CRATES: [(&str, &[&str]); 14] = [
     ("flate2", &["reader", "dump"]),
     ("zstd", &["reader", "dump"]),
     ("mimalloc", &["main"]),
-    ("bson", &["dump", "plan", "target", "load", "seed", "command", "report", "facts"]),
+    (
+        "bson",
+        &[
+            "dump", "reader", "batch", "plan", "target", "load", "seed", "command", "report",
+            "facts",
+        ],
+    ),
     ("std::process::Command", &[]),
 ];
 

@@ -4,3 +4,5 @@
 
 #[path = "../support/program.rs"]
 mod program;
+
+mod clone;
