@@ -90,6 +90,19 @@ pub const PROGRESS_LINE_INTERVAL: Duration = Duration::from_secs(3);
 /// The stretch of time over which the current rate is taken.
 pub const RATE_WINDOW: Duration = Duration::from_secs(3);
 
+/// The stretch of time over which the rate behind an estimated end is taken: long enough that the
+/// estimate does not jump with every batch, short enough that it follows a change of pace.
+pub const ETA_WINDOW: Duration = Duration::from_secs(30);
+
+/// The time between two drawings of the bars; faster is not seen.
+pub const BARS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Collections that have a bar at the same time; a terminal of 24 lines keeps room for text.
+pub const BARS_MAX: usize = 8;
+
+/// Lines of a list in the summary, unless told to be verbose, so that it fits on a screen.
+pub const SUMMARY_ROWS: usize = 10;
+
 const _: () = assert!(BATCH_BYTES_MAX + COMMAND_OVERHEAD_BYTES < DOCUMENT_BYTES_MAX);
 const _: () = assert!(BATCH_BYTES_DEFAULT <= BATCH_BYTES_MAX);
 const _: () = assert!(BATCH_DOCUMENTS_DEFAULT <= BATCH_DOCUMENTS_MAX);

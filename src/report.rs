@@ -2,10 +2,29 @@
 //!
 //! Work emits an [`Event`] per batch, collection, index or phase, never per document. A [`Tally`]
 //! folds events into counts, a [`Report`] is the tally at the end, and everything a person or a
-//! program sees is made from one of the three.
+//! program sees is made from one of the three: [`Progress`] while it goes on, [`text`] and [`json`]
+//! when it is over.
 
 pub mod event;
+pub mod format;
+pub mod json;
+pub mod progress;
+pub mod rate;
 pub mod tally;
+pub mod text;
+pub mod value;
 
 pub use event::{Event, Observer, Phase, PlannedCollection, Rejection, Silent};
+pub use progress::Progress;
 pub use tally::Tally;
+pub use value::{Context, DumpFacts, OptionValue, Outcome, Report, Skipped, TargetFacts};
+
+/// How much is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verbosity {
+    /// What a person needs to know.
+    #[default]
+    Normal,
+    /// Every collection, index and stray file as well.
+    Verbose,
+}

@@ -1,14 +1,317 @@
-//! Folds events into counts.
+//! Folds events into counts; has no clock of its own.
+
+pub mod collection;
+pub mod counts;
 
 use std::time::Duration;
 
-use crate::report::event::Event;
+pub use collection::{CollectionTally, Failures, IndexState, IndexTally, State};
+pub use counts::{Balance, Counts, PhaseTimes};
+
+use crate::report::event::{Event, Phase, PlannedCollection};
+use crate::report::rate::{Amounts, Pace, Peak, Rate, UNFINISHED_SHARE_MAX, share};
 
 /// The counts of a run so far.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {}
+pub struct Tally {
+    collections: Vec<CollectionTally>,
+    /// The collections that documents or indexes are being written for, the longest at it first.
+    active: Vec<usize>,
+    counts: Counts,
+    origin_bytes: u64,
+    origin_bytes_done: u64,
+    pace: Option<Pace>,
+    peak: Peak,
+    answered: Option<Duration>,
+    latency_total: Duration,
+    latency_max: Duration,
+    phase: Option<(Phase, Duration)>,
+    times: PhaseTimes,
+    notes: Vec<Note>,
+}
+
+/// Something a person should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The collection, where it concerns one.
+    pub collection: Option<usize>,
+    /// A sentence without its final period.
+    pub text: String,
+}
 
 impl Tally {
     /// Takes an event into account; `at` is the time since the run began.
-    pub fn apply(&mut self, _at: Duration, _event: &Event) {}
+    pub fn apply(&mut self, at: Duration, event: &Event) {
+        match event {
+            Event::Planned { collections } => self.plan(collections),
+            Event::PhaseBegan(phase) => self.begin_phase(at, *phase),
+            Event::Prepared { .. } => {}
+            Event::Read { .. }
+            | Event::Written { .. }
+            | Event::Rejected { .. }
+            | Event::Unsent { .. }
+            | Event::Retried { .. } => self.apply_documents(at, event),
+            Event::Note { collection, text } => {
+                self.notes.push(Note { collection: *collection, text: text.clone() });
+            }
+            Event::ReadBegan { collection }
+            | Event::DataEnded { collection }
+            | Event::IndexBegan { collection, .. }
+            | Event::IndexBuilt { collection, .. }
+            | Event::IndexFailed { collection, .. }
+            | Event::CollectionEnded { collection }
+            | Event::CollectionFailed { collection, .. } => {
+                self.apply_progress(at, *collection, event);
+                self.update_active(*collection);
+            }
+        }
+        self.times.total = self.times.total.max(at);
+    }
+
+    fn plan(&mut self, collections: &[PlannedCollection]) {
+        self.collections = collections.iter().map(CollectionTally::new).collect();
+        self.origin_bytes = collections.iter().map(|planned| planned.origin_bytes).sum();
+    }
+
+    fn begin_phase(&mut self, at: Duration, phase: Phase) {
+        if let Some((last, began)) = self.phase.replace((phase, at)) {
+            self.times.add(last, at.saturating_sub(began));
+        }
+    }
+
+    /// The events that come with every batch.
+    fn apply_documents(&mut self, at: Duration, event: &Event) {
+        match *event {
+            Event::Read { collection, documents, bytes } => self.count(collection, |counts| {
+                counts.read += documents;
+                counts.bytes_read += bytes;
+            }),
+            Event::Written {
+                collection,
+                inserted,
+                already_there,
+                rejected,
+                bytes,
+                origin_bytes,
+                latency,
+            } => {
+                let before = self.origin_bytes_done_of(collection);
+                self.count(collection, |counts| {
+                    counts.inserted += inserted;
+                    counts.already_there += already_there;
+                    counts.rejected += rejected;
+                    counts.bytes_acknowledged += bytes;
+                    counts.origin_bytes_acknowledged += origin_bytes;
+                    counts.batches += 1;
+                });
+                self.origin_bytes_done += self.origin_bytes_done_of(collection) - before;
+                self.count_pace(
+                    at,
+                    collection,
+                    Amounts { documents: inserted, bytes, origin_bytes },
+                );
+                self.latency_total += latency;
+                self.latency_max = self.latency_max.max(latency);
+            }
+            Event::Unsent { collection, documents } => {
+                self.count(collection, |counts| counts.unsent += documents);
+            }
+            Event::Retried { collection, .. } => {
+                self.count(collection, |counts| counts.retries += 1);
+            }
+            Event::Rejected { collection, ref rejections } => {
+                if let Some(tally) = self.collections.get_mut(collection) {
+                    tally.count_rejections(rejections);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn count(&mut self, collection: usize, add: impl Fn(&mut Counts)) {
+        add(&mut self.counts);
+        if let Some(tally) = self.collections.get_mut(collection) {
+            add(&mut tally.counts);
+        }
+    }
+
+    fn count_pace(&mut self, at: Duration, collection: usize, amounts: Amounts) {
+        self.answered = self.answered.max(Some(at));
+        self.peak.add(at, amounts);
+        self.pace.get_or_insert_with(|| Pace::new(at)).add(at, amounts);
+        if let Some(tally) = self.collections.get_mut(collection) {
+            tally.count_pace(at, amounts);
+        }
+    }
+
+    fn origin_bytes_done_of(&self, collection: usize) -> u64 {
+        self.collections.get(collection).map_or(0, CollectionTally::origin_bytes_done)
+    }
+
+    /// The events that take a collection from one state to the next.
+    fn apply_progress(&mut self, at: Duration, collection: usize, event: &Event) {
+        let before = self.origin_bytes_done_of(collection);
+        if matches!(event, Event::ReadBegan { .. }) {
+            self.pace.get_or_insert_with(|| Pace::new(at));
+        }
+        if let Some(tally) = self.collections.get_mut(collection) {
+            tally.apply(at, event);
+        }
+        self.origin_bytes_done += self.origin_bytes_done_of(collection) - before;
+    }
+
+    fn update_active(&mut self, collection: usize) {
+        let is_active = self.collections.get(collection).is_some_and(CollectionTally::is_active);
+        let place = self.active.iter().position(|&active| active == collection);
+        match (place, is_active) {
+            (None, true) => self.active.push(collection),
+            (Some(place), false) => {
+                self.active.remove(place);
+            }
+            _ => {}
+        }
+    }
+
+    /// The collections, in the order of the plan.
+    pub fn collections(&self) -> &[CollectionTally] {
+        &self.collections
+    }
+
+    /// The collections that documents or indexes are being written for, the longest at it first.
+    pub fn active(&self) -> impl ExactSizeIterator<Item = (usize, &CollectionTally)> {
+        self.active.iter().map(|&collection| (collection, &self.collections[collection]))
+    }
+
+    /// What the whole run has come to.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// What became of all documents that were read.
+    pub fn balance(&self) -> Balance {
+        self.counts.balance()
+    }
+
+    /// What a person should know.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// The stage the run is in, and since when.
+    pub fn phase(&self) -> Option<(Phase, Duration)> {
+        self.phase
+    }
+
+    /// Whether everything is done or given up.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.phase, Some((Phase::Ended, _)))
+    }
+
+    /// How long each stage has taken until the last event.
+    pub fn times(&self) -> PhaseTimes {
+        let mut times = self.times;
+        if let Some((phase, began)) = self.phase {
+            times.add(phase, times.total.saturating_sub(began));
+        }
+        times
+    }
+
+    /// The bytes of all data files.
+    pub fn origin_bytes(&self) -> u64 {
+        self.origin_bytes
+    }
+
+    /// The share of the run that is done, by the bytes of the files that the server has answered
+    /// for: 0 to 1, and 1 only when everything is done.
+    pub fn fraction(&self) -> f64 {
+        let is_done = |tally: &CollectionTally| tally.state == State::Done;
+        if self.has_ended() && self.collections.iter().all(is_done) {
+            return 1.0;
+        }
+        share(self.origin_bytes_done, self.origin_bytes).min(UNFINISHED_SHARE_MAX)
+    }
+
+    /// How many bytes all documents will have been, uncompressed: exact for plain files, and for
+    /// compressed ones by the ratio of what was read of them so far.
+    pub fn bytes_expected(&self) -> u64 {
+        let compressed = self.collections.iter().filter(|tally| tally.planned.compressed);
+        let (bytes, origin_bytes) = compressed.fold((0, 0), |(bytes, origin_bytes), tally| {
+            let counts = tally.counts;
+            let origin_bytes = origin_bytes + counts.origin_bytes_acknowledged;
+            (bytes + counts.bytes_acknowledged, origin_bytes)
+        });
+        let expected = |tally: &CollectionTally| {
+            let (planned, counts) = (&tally.planned, tally.counts);
+            if tally.data_ended.is_some() {
+                counts.bytes_acknowledged
+            } else if !planned.compressed {
+                planned.origin_bytes
+            } else if counts.origin_bytes_acknowledged > 0 {
+                let acknowledged = (counts.bytes_acknowledged, counts.origin_bytes_acknowledged);
+                scale(planned.origin_bytes, acknowledged)
+            } else {
+                scale(planned.origin_bytes, (bytes, origin_bytes))
+            }
+        };
+        self.collections.iter().map(expected).sum()
+    }
+
+    /// How fast it goes at `at`.
+    pub fn rate(&self, at: Duration) -> Rate {
+        self.pace.as_ref().map_or_else(Rate::default, |pace| pace.rate(at))
+    }
+
+    /// The rate over all of the time in which documents were written.
+    pub fn rate_average(&self) -> Rate {
+        let counts = self.counts;
+        let amounts = Amounts {
+            documents: counts.inserted,
+            bytes: counts.bytes_acknowledged,
+            origin_bytes: counts.origin_bytes_acknowledged,
+        };
+        let times = self.times();
+        amounts.per(if times.data.is_zero() { times.total } else { times.data })
+    }
+
+    /// The rate of the fastest second, or the average where no second was filled.
+    pub fn rate_peak(&self) -> Rate {
+        let (peak, average) =
+            (self.peak.highest().per(Duration::from_secs(1)), self.rate_average());
+        Rate {
+            documents: peak.documents.max(average.documents),
+            bytes: peak.bytes.max(average.bytes),
+            origin_bytes: peak.origin_bytes.max(average.origin_bytes),
+        }
+    }
+
+    /// How long the remaining documents will take from `at` on; nothing while there is no telling.
+    pub fn time_left(&self, at: Duration) -> Option<Duration> {
+        self.pace.as_ref()?.time_left(at, self.origin_bytes - self.origin_bytes_done)
+    }
+
+    /// How long nothing has been answered at `at`; nothing while no documents are written.
+    pub fn silence(&self, at: Duration) -> Option<Duration> {
+        let loading = self.active().filter(|(_, tally)| tally.state == State::Loading);
+        let began = loading.filter_map(|(_, tally)| tally.began).min()?;
+        Some(at.saturating_sub(self.answered.map_or(began, |answered| answered.max(began))))
+    }
+
+    /// The mean time and the longest time from sending a batch to its answer.
+    pub fn latency(&self) -> (Duration, Duration) {
+        let batches = u32::try_from(self.counts.batches.max(1)).unwrap_or(u32::MAX);
+        (self.latency_total / batches, self.latency_max)
+    }
 }
+
+/// Bytes of a compressed file in documents' bytes, by what the acknowledged part came to.
+fn scale(origin_bytes: u64, (acknowledged, origin_acknowledged): (u64, u64)) -> u64 {
+    if origin_acknowledged == 0 {
+        return origin_bytes;
+    }
+    let scaled =
+        u128::from(origin_bytes) * u128::from(acknowledged) / u128::from(origin_acknowledged);
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! The report for programs; `docs/report.schema.json` describes it.
+
+use crate::error::{Error, ErrorKind};
+use crate::report::Report;
+
+/// The report as JSON over several lines, the last with its line end.
+///
+/// # Errors
+///
+/// [`ErrorKind::Internal`] where the value cannot be written as JSON.
+pub fn render(report: &Report) -> Result<String, Error> {
+    let mut text = serde_json::to_string_pretty(report).map_err(|error| {
+        Error::new(ErrorKind::Internal, format!("the report cannot be written as JSON: {error}"))
+    })?;
+    text.push('\n');
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::report::value::samples;
+
+    fn validator() -> jsonschema::Validator {
+        let schema: Value = serde_json::from_str(include_str!("../../docs/report.schema.json"))
+            .expect("the schema is JSON");
+        jsonschema::draft202012::meta::validate(&schema).expect("the schema is a schema");
+        jsonschema::validator_for(&schema).expect("the schema compiles")
+    }
+
+    fn rendered(report: &Report) -> Value {
+        let text = render(report).expect("renders");
+        assert!(text.ends_with("}\n"));
+        serde_json::from_str(&text).expect("parses")
+    }
+
+    #[test]
+    fn every_kind_of_report_follows_the_schema() {
+        let validator = validator();
+        for report in samples::all() {
+            let value = rendered(&report);
+            let errors: Vec<_> =
+                validator.iter_errors(&value).map(|error| error.to_string()).collect();
+            assert!(errors.is_empty(), "{errors:#?}\n{value:#}");
+        }
+    }
+
+    #[test]
+    fn the_schema_refuses_what_is_not_a_report() {
+        let validator = validator();
+        let good = rendered(&samples::with_failures());
+        assert!(validator.is_valid(&good));
+        for (pointer, broken) in [
+            ("/schema", Value::from("restorm.report/2")),
+            ("/balance/read", Value::from(-1)),
+            ("/outcome/kind", Value::from("given up")),
+            ("/times/data_seconds", Value::from("4 s")),
+            ("/collections/0/state", Value::from("lost")),
+            ("/collections/0/failures/0/samples/0", Value::from("a")),
+        ] {
+            let mut report = good.clone();
+            *report.pointer_mut(pointer).expect(pointer) = broken;
+            assert!(!validator.is_valid(&report), "{pointer} may be anything");
+        }
+    }
+
+    #[test]
+    fn the_schema_knows_every_field_of_every_object() {
+        let validator = validator();
+        let good = rendered(&samples::with_failures());
+        let mut objects = Vec::new();
+        find_objects(&good, &mut String::new(), &mut objects);
+        assert!(objects.len() > 10, "{objects:?}");
+        for pointer in objects {
+            let mut more = good.clone();
+            let object = more.pointer_mut(&pointer).and_then(Value::as_object_mut).expect("is one");
+            object.insert("another".into(), Value::Null);
+            assert!(!validator.is_valid(&more), "{pointer} takes more fields");
+            let fields: Vec<_> = good
+                .pointer(&pointer)
+                .and_then(Value::as_object)
+                .expect("is one")
+                .keys()
+                .cloned()
+                .collect();
+            for field in fields {
+                let mut less = good.clone();
+                less.pointer_mut(&pointer)
+                    .and_then(Value::as_object_mut)
+                    .expect("is one")
+                    .remove(&field);
+                assert!(!validator.is_valid(&less), "{pointer}/{field} may be missing");
+            }
+        }
+    }
+
+    fn find_objects(value: &Value, pointer: &mut String, found: &mut Vec<String>) {
+        let children: Vec<(String, &Value)> = match value {
+            Value::Object(fields) => {
+                found.push(pointer.clone());
+                fields.iter().map(|(name, value)| (name.clone(), value)).collect()
+            }
+            Value::Array(items) => {
+                items.iter().enumerate().map(|(place, value)| (place.to_string(), value)).collect()
+            }
+            _ => return,
+        };
+        for (name, child) in children {
+            let length = pointer.len();
+            pointer.push('/');
+            pointer.push_str(&name);
+            find_objects(child, pointer, found);
+            pointer.truncate(length);
+        }
+    }
+
+    #[test]
+    fn names_and_numbers_are_exact() {
+        let value = rendered(&samples::with_failures());
+        assert_eq!(value["exit_status"], 3);
+        assert_eq!(value["balance"]["read"], 10_000);
+        assert_eq!(value["collections"][0]["namespace"], "shop.orders");
+        assert_eq!(value["collections"][0]["failures"][0]["code"], 11000);
+        assert_eq!(value["outcome"], serde_json::json!({ "kind": "finished", "error": null }));
+    }
+}

@@ -1,0 +1,196 @@
+//! What a person sees while work goes on.
+//!
+//! Work only adds to a tally, under a lock that is held for a moment. A thread of its own looks at
+//! the tally at a steady pace and shows it, so neither a slow terminal holds work up nor does a
+//! stalled run look like a finished one.
+
+mod bars;
+mod glance;
+mod lines;
+mod news;
+
+use std::io::Write;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::limits::BARS_INTERVAL;
+use crate::report::Verbosity;
+use crate::report::event::{Event, Observer};
+use crate::report::tally::Tally;
+use bars::Bars;
+use glance::Glance;
+use lines::Lines;
+use news::News;
+
+/// An observer that keeps the tally of a run and shows it.
+pub struct Progress {
+    shared: Arc<Mutex<Shared>>,
+    display: Mutex<Option<DisplayThread>>,
+}
+
+struct Shared {
+    tally: Tally,
+    news: Option<News>,
+}
+
+/// One way of showing a run.
+trait Show: Send {
+    /// Shows what is new, and how far the run is if it is time for that.
+    fn show(&mut self, at: Duration, glance: &Glance, news: &[String]);
+
+    /// Takes away what should not stay.
+    fn end(&mut self);
+}
+
+impl Progress {
+    /// Keeps the tally and shows nothing.
+    pub fn quiet() -> Self {
+        let shared = Shared { tally: Tally::default(), news: None };
+        Self { shared: Arc::new(Mutex::new(shared)), display: Mutex::new(None) }
+    }
+
+    /// A line every few seconds to `out`, and one for everything out of the ordinary. `began` is
+    /// the moment from which the times of the events count.
+    pub fn lines(began: Instant, out: Box<dyn Write + Send>, verbosity: Verbosity) -> Self {
+        Self::shown(began, Box::new(Lines::new(out)), verbosity)
+    }
+
+    /// Bars on the terminal at standard error, and a line above them for everything out of the
+    /// ordinary. `began` is the moment from which the times of the events count.
+    pub fn bars(began: Instant, verbosity: Verbosity) -> Self {
+        Self::shown(began, Box::new(Bars::new(indicatif::ProgressDrawTarget::stderr())), verbosity)
+    }
+
+    fn shown(began: Instant, display: Box<dyn Show>, verbosity: Verbosity) -> Self {
+        let shared = Shared { tally: Tally::default(), news: Some(News::new(verbosity)) };
+        let shared = Arc::new(Mutex::new(shared));
+        let thread = DisplayThread::start(began, Arc::clone(&shared), display);
+        Self { shared, display: Mutex::new(Some(thread)) }
+    }
+
+    /// Shows what is still to be shown, takes bars away, and returns the tally. Later events are
+    /// counted but not shown.
+    pub fn finish(&self) -> Tally {
+        drop(lock(&self.display).take());
+        let mut shared = lock(&self.shared);
+        shared.news = None;
+        shared.tally.clone()
+    }
+}
+
+impl Observer for Progress {
+    fn observe(&self, at: Duration, event: &Event) {
+        let mut shared = lock(&self.shared);
+        let Shared { tally, news } = &mut *shared;
+        tally.apply(at, event);
+        if let Some(news) = news {
+            news.take_note(at, event, tally);
+        }
+    }
+}
+
+/// A tally stays usable after a panic elsewhere: every event leaves it whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The thread that shows a run until it is dropped.
+struct DisplayThread {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl DisplayThread {
+    fn start(began: Instant, shared: Arc<Mutex<Shared>>, mut display: Box<dyn Show>) -> Self {
+        let (stop, stopped) = channel::<()>();
+        let run = move || {
+            loop {
+                let wait = stopped.recv_timeout(BARS_INTERVAL);
+                show(began.elapsed(), &shared, &mut *display);
+                if wait != Err(RecvTimeoutError::Timeout) {
+                    break;
+                }
+            }
+            display.end();
+        };
+        // Without the thread nothing is shown, which must not keep anyone from restoring.
+        let thread = std::thread::Builder::new().name("progress".to_owned()).spawn(run).ok();
+        Self { stop: Some(stop), thread }
+    }
+}
+
+impl Drop for DisplayThread {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A display that panicked has nothing more to show.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn show(at: Duration, shared: &Mutex<Shared>, display: &mut dyn Show) {
+    let (glance, news) = {
+        let mut shared = lock(shared);
+        let news = shared.news.as_mut().map(|news| news.drain(at)).unwrap_or_default();
+        (Glance::of(&shared.tally, at), news)
+    };
+    display.show(at, &glance, &news);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::value::samples;
+
+    /// A writer that keeps what it was given.
+    #[derive(Clone, Default)]
+    pub(super) struct Paper(Arc<Mutex<Vec<u8>>>);
+
+    impl Paper {
+        pub(super) fn text(&self) -> String {
+            String::from_utf8(lock(&self.0).clone()).expect("text")
+        }
+    }
+
+    impl Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            lock(&self.0).extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_last_news_is_shown_before_the_end() {
+        let paper = Paper::default();
+        let progress = Progress::lines(Instant::now(), Box::new(paper.clone()), Verbosity::Normal);
+        for event in samples::clean_events() {
+            progress.observe(Duration::ZERO, &event);
+        }
+        progress.observe(Duration::ZERO, &samples::failed(1));
+        let tally = progress.finish();
+        assert_eq!(tally.balance().inserted, 20);
+        assert!(paper.text().contains("failed: shop.items: the file ends"), "{}", paper.text());
+        let length = paper.text().len();
+        progress.observe(Duration::ZERO, &samples::failed(0));
+        assert_eq!(progress.finish().collections()[0].state, crate::report::tally::State::Failed(
+            "shop.items: the file ends inside a document, in dump/shop/items.bson, at byte 1024".into()
+        ));
+        assert_eq!(paper.text().len(), length, "nothing is shown after the end");
+    }
+
+    #[test]
+    fn quiet_counts_and_says_nothing() {
+        let progress = Progress::quiet();
+        for event in samples::clean_events() {
+            progress.observe(Duration::ZERO, &event);
+        }
+        assert!(progress.finish().balance().is_balanced());
+    }
+}

@@ -1,0 +1,130 @@
+//! What is shown of a tally at one moment, so that the tally is not held while it is drawn.
+
+use std::time::Duration;
+
+use crate::limits::{BARS_MAX, PROGRESS_LINE_INTERVAL};
+use crate::report::event::Phase;
+use crate::report::format::{duration, one_line, remaining};
+use crate::report::rate::Rate;
+use crate::report::tally::{CollectionTally, State, Tally};
+
+/// How far a run is.
+#[derive(Clone, Debug)]
+pub(super) struct Glance {
+    /// The stage of the run; nothing before it began.
+    pub(super) phase: Option<Phase>,
+    /// The share that is done, 0 to 1.
+    pub(super) fraction: f64,
+    /// Documents the server took.
+    pub(super) inserted: u64,
+    /// The rate now.
+    pub(super) rate: Rate,
+    /// How long the documents will still take, if there is any telling.
+    pub(super) time_left: Option<Duration>,
+    /// How long nothing has been answered, while documents are written.
+    pub(super) silence: Option<Duration>,
+    /// Collections that are done or given up, and all of them.
+    pub(super) collections: (usize, usize),
+    /// Indexes that are built or given up, and all of them.
+    pub(super) indexes: (usize, usize),
+    /// The first few of the collections that are worked on.
+    pub(super) active: Vec<ActiveCollection>,
+    /// How many more are worked on.
+    pub(super) active_more: usize,
+}
+
+/// How far a collection is that is worked on.
+#[derive(Clone, Debug)]
+pub(super) struct ActiveCollection {
+    /// Its place in the plan.
+    pub(super) collection: usize,
+    /// Its full name.
+    pub(super) name: String,
+    /// What is done about it.
+    pub(super) work: Work,
+}
+
+/// What is done about a collection.
+#[derive(Clone, Debug)]
+pub(super) enum Work {
+    /// Its documents are written.
+    Documents {
+        /// The share that is done, 0 to 1.
+        fraction: f64,
+        /// Documents the server took.
+        inserted: u64,
+        /// The rate now.
+        rate: Rate,
+        /// How long it will still take, if there is any telling.
+        time_left: Option<Duration>,
+    },
+    /// Its indexes are built.
+    Indexes {
+        /// The names of those that are built now.
+        names: Vec<String>,
+        /// How long the oldest of them has been built.
+        since: Duration,
+    },
+}
+
+impl Glance {
+    /// How far the run is at `at`.
+    pub(super) fn of(tally: &Tally, at: Duration) -> Self {
+        let active = tally.active();
+        let active_more = active.len().saturating_sub(BARS_MAX);
+        let collections = tally.collections();
+        let is_over = |one: &&CollectionTally| matches!(one.state, State::Done | State::Failed(_));
+        let indexes_over = |one: &CollectionTally| one.indexes.len() - one.building().count();
+        Self {
+            phase: tally.phase().map(|(phase, _)| phase),
+            fraction: tally.fraction(),
+            inserted: tally.counts().inserted,
+            rate: tally.rate(at),
+            time_left: tally.time_left(at),
+            silence: tally.silence(at),
+            collections: (collections.iter().filter(is_over).count(), collections.len()),
+            indexes: (
+                collections.iter().map(indexes_over).sum(),
+                collections.iter().map(|one| one.planned.indexes).sum(),
+            ),
+            active: active
+                .take(BARS_MAX)
+                .map(|(collection, tally)| ActiveCollection::of(collection, tally, at))
+                .collect(),
+            active_more,
+        }
+    }
+}
+
+impl Glance {
+    /// Says that nothing moves, where that has lasted longer than a batch should take.
+    pub(super) fn stall(&self) -> Option<String> {
+        let silence = self.silence.filter(|silence| *silence > PROGRESS_LINE_INTERVAL)?;
+        Some(format!("nothing acknowledged for {}", duration(silence)))
+    }
+}
+
+/// The time that is left, in words.
+pub(super) fn time_left(time: Option<Duration>) -> String {
+    time.map_or_else(|| "ETA -".to_owned(), |time| format!("ETA {}", remaining(time)))
+}
+
+impl ActiveCollection {
+    fn of(collection: usize, tally: &CollectionTally, at: Duration) -> Self {
+        let work = if tally.state == State::Loading {
+            Work::Documents {
+                fraction: tally.fraction(),
+                inserted: tally.counts.inserted,
+                rate: tally.rate(at),
+                time_left: tally.time_left(at),
+            }
+        } else {
+            let began = tally.building().map(|index| index.began).min().unwrap_or(at);
+            Work::Indexes {
+                names: tally.building().map(|index| one_line(&index.name)).collect(),
+                since: at.saturating_sub(began),
+            }
+        };
+        Self { collection, name: tally.namespace().to_string(), work }
+    }
+}

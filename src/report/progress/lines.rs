@@ -1,0 +1,171 @@
+//! A line every few seconds, for logs and pipes.
+
+use std::io::Write;
+use std::time::Duration;
+
+use super::Show;
+use super::glance::{Glance, Work, time_left};
+use crate::limits::PROGRESS_LINE_INTERVAL;
+use crate::report::event::Phase;
+use crate::report::format::{byte_rate, count, counted, duration, percent, whole};
+
+/// Collections that a line names before it only counts them.
+const NAMES_MAX: usize = 2;
+
+/// Shows a run line by line.
+pub(super) struct Lines {
+    out: Box<dyn Write + Send>,
+    said: Duration,
+}
+
+impl Lines {
+    /// Writes to `out`; what cannot be written is lost, because a closed log must not end a run.
+    pub(super) fn new(out: Box<dyn Write + Send>) -> Self {
+        Self { out, said: Duration::ZERO }
+    }
+}
+
+impl Show for Lines {
+    fn show(&mut self, at: Duration, glance: &Glance, news: &[String]) {
+        let mut text = String::new();
+        for line in news {
+            text.push_str(line);
+            text.push('\n');
+        }
+        if at.saturating_sub(self.said) >= PROGRESS_LINE_INTERVAL {
+            self.said = at;
+            if let Some(line) = line(glance) {
+                text.push_str(&line);
+                text.push('\n');
+            }
+        }
+        if !text.is_empty() {
+            let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        }
+    }
+
+    fn end(&mut self) {}
+}
+
+/// How far the run is, in one line; nothing before it began and after its end.
+fn line(glance: &Glance) -> Option<String> {
+    let line = match glance.phase? {
+        Phase::Data => {
+            let documents = counted(glance.inserted, "document", "documents");
+            let pace = glance.stall().unwrap_or_else(|| pace(glance));
+            format!("{:>5}  {documents}  {pace}", percent(glance.fraction))
+        }
+        Phase::Indexes | Phase::TimeToLive => {
+            let (done, all) = glance.indexes;
+            format!("indexes: {} of {} done", count(done as u64), count(all as u64))
+        }
+        Phase::Views => "views are created".to_owned(),
+        Phase::Ended => return None,
+    };
+    Some(format!("{line}{}", active(glance)))
+}
+
+fn pace(glance: &Glance) -> String {
+    let (rate, left) = (glance.rate, time_left(glance.time_left));
+    format!("{} inserts/s  {}  {left}", whole(rate.documents), byte_rate(rate.bytes))
+}
+
+/// What is worked on, in a few words.
+fn active(glance: &Glance) -> String {
+    let mut names: Vec<_> = glance
+        .active
+        .iter()
+        .take(NAMES_MAX)
+        .map(|one| match &one.work {
+            Work::Documents { .. } => one.name.clone(),
+            Work::Indexes { names, since } => {
+                format!("{} builds {} ({})", one.name, names.join(", "), duration(*since))
+            }
+        })
+        .collect();
+    let more = glance.active.len() + glance.active_more - names.len();
+    if more > 0 {
+        names.push(format!("{} more", count(more as u64)));
+    }
+    if names.is_empty() { String::new() } else { format!("  {}", names.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::event::Event;
+    use crate::report::progress::tests::Paper;
+    use crate::report::tally::Tally;
+    use crate::report::value::samples;
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    /// The lines of a run that is looked at every half second until `end`.
+    fn shown(events: &[(u64, Event)], end: u64) -> String {
+        let paper = Paper::default();
+        let mut lines = Lines::new(Box::new(paper.clone()));
+        let mut tally = Tally::default();
+        let mut events = events.iter().peekable();
+        for half in 0..=end * 2 {
+            let at = Duration::from_millis(half * 500);
+            while let Some((_, event)) = events.next_if(|(second, _)| seconds(*second) <= at) {
+                tally.apply(at, event);
+            }
+            lines.show(at, &Glance::of(&tally, at), &[]);
+        }
+        paper.text()
+    }
+
+    fn loading() -> Vec<(u64, Event)> {
+        let collections = vec![samples::planned("orders", 1_000_000, 1)];
+        let mut events = vec![
+            (0, Event::Planned { collections }),
+            (0, Event::PhaseBegan(Phase::Data)),
+            (0, Event::ReadBegan { collection: 0 }),
+        ];
+        for second in 1..=5 {
+            events.push((second, Event::Read { collection: 0, documents: 1000, bytes: 100_000 }));
+            events.push((second, samples::written(0, [1000, 0, 0], 100_000, 100_000)));
+        }
+        events
+    }
+
+    #[test]
+    fn a_stalled_run_still_says_so() {
+        let text = shown(&loading(), 12);
+        assert_eq!(
+            text.lines().collect::<Vec<_>>(),
+            [
+                " 30 %  3,000 documents  1,091 inserts/s  109 kB/s  ETA 7 s  shop.orders",
+                " 50 %  5,000 documents  727 inserts/s  72.7 kB/s  ETA 6 s  shop.orders",
+                " 50 %  5,000 documents  nothing acknowledged for 4.0 s  shop.orders",
+                " 50 %  5,000 documents  nothing acknowledged for 7.0 s  shop.orders",
+            ]
+        );
+    }
+
+    #[test]
+    fn indexes_are_named_while_they_are_built() {
+        let mut events = loading();
+        let index = "a_1_b_-1".to_owned();
+        events.extend([
+            (5, Event::DataEnded { collection: 0 }),
+            (5, Event::PhaseBegan(Phase::Indexes)),
+            (5, Event::IndexBegan { collection: 0, index: index.clone() }),
+            (10, Event::IndexBuilt { collection: 0, index, took: seconds(5) }),
+            (10, Event::CollectionEnded { collection: 0 }),
+            (10, Event::PhaseBegan(Phase::Ended)),
+        ]);
+        let text = shown(&events, 15);
+        let lines: Vec<_> = text.lines().skip(1).collect();
+        assert_eq!(
+            lines,
+            [
+                "indexes: 0 of 1 done  shop.orders builds a_1_b_-1 (1.0 s)",
+                "indexes: 0 of 1 done  shop.orders builds a_1_b_-1 (4.0 s)",
+            ]
+        );
+    }
+}
