@@ -134,7 +134,7 @@ impl Drop for DisplayThread {
 fn show(at: Duration, shared: &Mutex<Shared>, display: &mut dyn Show) {
     let (glance, news) = {
         let mut shared = lock(shared);
-        let news = shared.news.as_mut().map(|news| news.drain(at)).unwrap_or_default();
+        let news = shared.news.as_mut().map(News::drain).unwrap_or_default();
         (Glance::of(&shared.tally, at), news)
     };
     display.show(at, &glance, &news);

@@ -20,6 +20,8 @@ pub struct Tally {
     counts: Counts,
     origin_bytes: u64,
     origin_bytes_done: u64,
+    /// Bytes of files that were given up, which nobody waits for.
+    origin_bytes_lost: u64,
     pace: Option<Pace>,
     peak: Peak,
     answered: Option<Duration>,
@@ -70,6 +72,7 @@ impl Tally {
 
     fn plan(&mut self, collections: &[PlannedCollection]) {
         self.collections = collections.iter().map(CollectionTally::new).collect();
+        self.active.clear();
         self.origin_bytes = collections.iter().map(|planned| planned.origin_bytes).sum();
     }
 
@@ -155,7 +158,9 @@ impl Tally {
             self.pace.get_or_insert_with(|| Pace::new(at));
         }
         if let Some(tally) = self.collections.get_mut(collection) {
+            let lost = tally.origin_bytes_lost();
             tally.apply(at, event);
+            self.origin_bytes_lost += tally.origin_bytes_lost() - lost;
         }
         self.origin_bytes_done += self.origin_bytes_done_of(collection) - before;
     }
@@ -286,7 +291,9 @@ impl Tally {
 
     /// How long the remaining documents will take from `at` on; nothing while there is no telling.
     pub fn time_left(&self, at: Duration) -> Option<Duration> {
-        self.pace.as_ref()?.time_left(at, self.origin_bytes - self.origin_bytes_done)
+        let left =
+            self.origin_bytes.saturating_sub(self.origin_bytes_done + self.origin_bytes_lost);
+        self.pace.as_ref()?.time_left(at, left)
     }
 
     /// How long nothing has been answered at `at`; nothing while no documents are written.

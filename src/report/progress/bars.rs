@@ -12,12 +12,12 @@ use crate::report::format::{self, count, duration, percent, rate, right};
 /// The steps of a bar.
 const STEPS: u16 = 1000;
 
-/// The widths of the texts around a bar, which leave 15 columns for it on a terminal of 80.
-const NAME_COLUMNS: usize = 22;
+/// The widths of the texts around a bar, which leave 12 columns for it on a terminal of 80.
+const NAME_COLUMNS: usize = 21;
 const PERCENT_COLUMNS: usize = 5;
 const DOCUMENTS_COLUMNS: usize = 11;
 const RATE_COLUMNS: usize = 8;
-const TIME_COLUMNS: usize = 12;
+const TIME_COLUMNS: usize = 13;
 
 /// Shows a run as bars.
 pub(super) struct Bars {
@@ -36,7 +36,7 @@ impl Bars {
     /// Draws on `target`.
     pub(super) fn new(target: ProgressDrawTarget) -> Self {
         let screen = MultiProgress::with_draw_target(target);
-        let total = screen.add(ProgressBar::new(u64::from(STEPS)).with_style(style(BAR)));
+        let total = screen.add(hidden_bar().with_message(numbers(0.0, 0, 0.0, None)));
         Self { screen, total, collections: Vec::new() }
     }
 
@@ -55,51 +55,57 @@ impl Bars {
 
     fn show_collection(&mut self, active: &ActiveCollection) {
         let known = self.collections.iter().position(|one| one.collection == active.collection);
-        let place = known.unwrap_or_else(|| self.add(active));
-        let shown = &mut self.collections[place];
-        let builds_indexes = matches!(active.work, Work::Indexes { .. });
-        if shown.builds_indexes != builds_indexes {
-            shown.bar.set_style(style(if builds_indexes { TEXT } else { BAR }));
-            shown.builds_indexes = builds_indexes;
-        }
-        match &active.work {
-            Work::Documents { fraction, inserted, rate, time_left } => {
-                shown.bar.set_position(steps(*fraction));
-                shown.bar.set_message(numbers(*fraction, *inserted, rate.documents, *time_left));
-            }
-            Work::Indexes { names, since } => {
-                let text = format!("building {} ({})", names.join(", "), duration(*since));
-                shown.bar.set_message(text);
-            }
-        }
+        let Some(place) = known else { return self.add(active) };
+        self.collections[place].update(active);
     }
 
-    fn add(&mut self, active: &ActiveCollection) -> usize {
-        let bar = ProgressBar::new(u64::from(STEPS)).with_style(style(BAR));
-        let bar = self.screen.insert_before(&self.total, bar);
-        bar.set_prefix(format::left(&active.name, NAME_COLUMNS));
+    /// A bar that is complete before it is drawn for the first time.
+    fn add(&mut self, active: &ActiveCollection) {
+        let bar = hidden_bar().with_prefix(format::left(&active.name, NAME_COLUMNS));
         let collection = active.collection;
-        self.collections.push(CollectionBar { collection, bar, builds_indexes: false });
-        self.collections.len() - 1
+        let mut added = CollectionBar { collection, bar, builds_indexes: false };
+        added.update(active);
+        added.bar = self.screen.insert_before(&self.total, added.bar);
+        added.bar.tick();
+        self.collections.push(added);
     }
 
     fn show_total(&self, glance: &Glance) {
         let (done, all) = glance.collections;
         let name = format!("total {}/{}", count(done as u64), count(all as u64));
         self.total.set_prefix(format::left(&name, NAME_COLUMNS));
-        self.total.set_position(steps(glance.fraction));
+        let share = glance.fraction;
         self.total.set_message(match (glance.phase, glance.stall()) {
             (Some(Phase::Indexes | Phase::TimeToLive), _) => {
                 let (done, all) = glance.indexes;
-                format!("indexes {} of {}", count(done as u64), count(all as u64))
+                let indexes = format!("indexes {} of {}", count(done as u64), count(all as u64));
+                words(share, &indexes)
             }
-            (Some(Phase::Views), _) => "creating views".to_owned(),
-            (_, Some(stall)) => format!("{}  {stall}", percent(glance.fraction)),
-            _ => {
-                let rate = glance.rate.documents;
-                numbers(glance.fraction, glance.inserted, rate, glance.time_left)
-            }
+            (Some(Phase::Views), _) => words(share, "creating views"),
+            (_, Some(stall)) => words(share, &stall),
+            _ => numbers(share, glance.inserted, glance.rate.documents, glance.time_left),
         });
+        self.total.set_position(steps(glance.fraction));
+    }
+}
+
+impl CollectionBar {
+    fn update(&mut self, active: &ActiveCollection) {
+        let builds_indexes = matches!(active.work, Work::Indexes { .. });
+        if self.builds_indexes != builds_indexes {
+            self.bar.set_style(style(if builds_indexes { TEXT } else { BAR }));
+            self.builds_indexes = builds_indexes;
+        }
+        match &active.work {
+            Work::Documents { fraction, inserted, rate, time_left } => {
+                self.bar.set_message(numbers(*fraction, *inserted, rate.documents, *time_left));
+                self.bar.set_position(steps(*fraction));
+            }
+            Work::Indexes { names, since } => {
+                let text = format!("building {} ({})", names.join(", "), duration(*since));
+                self.bar.set_message(text);
+            }
+        }
     }
 }
 
@@ -127,6 +133,11 @@ impl Show for Bars {
 const BAR: &str = "{prefix} [{wide_bar}] {msg}";
 const TEXT: &str = "{prefix} {wide_msg}";
 
+fn hidden_bar() -> ProgressBar {
+    ProgressBar::with_draw_target(Some(u64::from(STEPS)), ProgressDrawTarget::hidden())
+        .with_style(style(BAR))
+}
+
 fn style(template: &str) -> ProgressStyle {
     // A template that is no template would show as the plain bar; a test draws both.
     ProgressStyle::with_template(template)
@@ -139,6 +150,12 @@ fn steps(fraction: f64) -> u64 {
     (fraction.clamp(0.0, 1.0) * f64::from(STEPS)) as u64
 }
 
+/// Words in place of the numbers beside a bar, as wide as those.
+fn words(fraction: f64, text: &str) -> String {
+    let width = DOCUMENTS_COLUMNS + RATE_COLUMNS + TIME_COLUMNS + 4;
+    format!("{}  {}", right(&percent(fraction), PERCENT_COLUMNS), format::left(text, width))
+}
+
 /// The numbers beside a bar, in columns that stay in their places.
 fn numbers(fraction: f64, inserted: u64, documents: f64, remaining: Option<Duration>) -> String {
     format!(
@@ -148,4 +165,117 @@ fn numbers(fraction: f64, inserted: u64, documents: f64, remaining: Option<Durat
         right(&rate(documents), RATE_COLUMNS),
         format::left(&time_left(remaining), TIME_COLUMNS),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::report::event::Event;
+    use crate::report::tally::Tally;
+    use crate::report::value::samples;
+
+    /// A terminal of 80 columns that keeps every line it was ever given.
+    #[derive(Clone, Debug, Default)]
+    struct Paper(Arc<Mutex<String>>);
+
+    impl Paper {
+        fn push(&self, text: &str) {
+            self.0.lock().expect("no panic").push_str(text);
+        }
+
+        fn take(&self) -> String {
+            std::mem::take(&mut *self.0.lock().expect("no panic"))
+        }
+    }
+
+    impl indicatif::TermLike for Paper {
+        fn width(&self) -> u16 {
+            80
+        }
+
+        fn move_cursor_up(&self, _lines: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_down(&self, _lines: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_right(&self, _columns: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_left(&self, _columns: usize) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn write_line(&self, line: &str) -> io::Result<()> {
+            self.push(line);
+            self.push("\n");
+            Ok(())
+        }
+
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.push(text);
+            Ok(())
+        }
+
+        fn clear_line(&self) -> io::Result<()> {
+            self.push("\n");
+            Ok(())
+        }
+
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn bars_come_and_go_with_their_collections() {
+        let paper = Paper::default();
+        let target = ProgressDrawTarget::term_like_with_hz(Box::new(paper.clone()), 250);
+        let mut bars = Bars::new(target);
+        let mut tally = Tally::default();
+        let mut show = |events: Vec<Event>, at: u64| {
+            let at = Duration::from_secs(at);
+            for event in &events {
+                tally.apply(at, event);
+            }
+            // The drawing is rationed; the pause earns the next one.
+            std::thread::sleep(Duration::from_millis(100));
+            paper.take();
+            bars.show(at, &Glance::of(&tally, at), &[]);
+            paper.take()
+        };
+        let collections = vec![samples::planned("orders", 1_000_000, 1)];
+        let text = show(
+            vec![
+                Event::Planned { collections },
+                Event::PhaseBegan(Phase::Data),
+                Event::ReadBegan { collection: 0 },
+                Event::Read { collection: 0, documents: 1000, bytes: 500_000 },
+                samples::written(0, [1000, 0, 0], 500_000, 500_000),
+            ],
+            1,
+        );
+        let bar = "shop.orders           [======>     ]  50 %        1,000  4.00 k/s  ETA 3 s";
+        assert!(text.contains(bar), "{text}");
+        assert!(text.contains("total 0/1             [======>     ]  50 %"), "{text}");
+        let text = show(Vec::new(), 9);
+        assert!(text.contains("  50 %  nothing acknowledged for 8.0 s"), "{text}");
+        let index = || "a_1".to_owned();
+        let begun = Event::IndexBegan { collection: 0, index: index() };
+        let text = show(vec![Event::DataEnded { collection: 0 }, begun], 10);
+        assert!(text.contains("shop.orders           building a_1 (0 s)"), "{text}");
+        let took = Duration::from_secs(1);
+        let built = Event::IndexBuilt { collection: 0, index: index(), took };
+        let ended = Event::CollectionEnded { collection: 0 };
+        let text = show(vec![built, ended, Event::PhaseBegan(Phase::Ended)], 11);
+        assert!(!text.contains("building a_1 (1"), "{text}");
+        assert!(text.contains("total 1/1"), "{text}");
+        assert!(text.contains("100 %"), "{text}");
+    }
 }

@@ -26,14 +26,8 @@ impl News {
         Self { verbosity, lines: Vec::new(), retry_said: None, retries_unsaid: 0 }
     }
 
-    /// The lines to show at `at`; they are not kept.
-    pub(super) fn drain(&mut self, at: Duration) -> Vec<String> {
-        if self.retries_unsaid > 0 && self.may_say_retry(at) {
-            let retries = counted(self.retries_unsaid, "more retry", "more retries");
-            self.lines.push(format!("retry: {retries}"));
-            self.retries_unsaid = 0;
-            self.retry_said = Some(at);
-        }
+    /// The lines that have not been shown; they are not kept.
+    pub(super) fn drain(&mut self) -> Vec<String> {
         std::mem::take(&mut self.lines)
     }
 
@@ -79,12 +73,9 @@ impl News {
         self.verbosity == Verbosity::Verbose
     }
 
-    fn may_say_retry(&self, at: Duration) -> bool {
-        self.retry_said.is_none_or(|said| at.saturating_sub(said) >= RETRY_LINE_INTERVAL)
-    }
-
     fn retry(&mut self, at: Duration, line: &str) {
-        if !self.may_say_retry(at) {
+        let said = self.retry_said;
+        if said.is_some_and(|said| at.saturating_sub(said) < RETRY_LINE_INTERVAL) {
             self.retries_unsaid += 1;
             return;
         }
@@ -114,10 +105,6 @@ mod tests {
     use super::*;
     use crate::report::value::samples;
 
-    fn seconds(seconds: u64) -> Duration {
-        Duration::from_secs(seconds)
-    }
-
     fn told(verbosity: Verbosity, events: &[(u64, Event)]) -> Vec<String> {
         let (mut news, mut tally) = (News::new(verbosity), Tally::default());
         for (millis, event) in events {
@@ -125,7 +112,7 @@ mod tests {
             tally.apply(at, event);
             news.take_note(at, event, &tally);
         }
-        news.drain(Duration::from_millis(events.last().map_or(0, |(at, _)| *at)))
+        news.drain()
     }
 
     fn clean(millis: u64) -> Vec<(u64, Event)> {
@@ -185,13 +172,5 @@ mod tests {
                 "retry: shop.orders: no primary; again in 200 ms (2 more retries before)",
             ]
         );
-        let mut news = News::new(Verbosity::Normal);
-        let tally = Tally::default();
-        for (at, event) in [retried(0), retried(10)] {
-            news.take_note(Duration::from_millis(at), &event, &tally);
-        }
-        assert_eq!(news.drain(Duration::from_millis(20)).len(), 1);
-        assert_eq!(news.drain(seconds(2)), ["retry: 1 more retry"]);
-        assert!(news.drain(seconds(4)).is_empty());
     }
 }

@@ -160,6 +160,14 @@ impl CollectionTally {
         }
     }
 
+    /// The bytes of its file that were given up.
+    pub(super) fn origin_bytes_lost(&self) -> u64 {
+        match self.state {
+            State::Failed(_) => self.planned.origin_bytes - self.origin_bytes_done(),
+            _ => 0,
+        }
+    }
+
     /// The share of its documents that the server has answered for, by the bytes of its file.
     pub fn fraction(&self) -> f64 {
         if self.data_ended.is_some() {

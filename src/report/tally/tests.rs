@@ -76,6 +76,9 @@ fn the_time_left_follows_the_pace() {
     assert!((left - 80.0).abs() < 1.0, "{left}");
     assert_eq!(tally.time_left(seconds(600)), None, "a stalled run has no end in sight");
     assert_eq!(tally.silence(seconds(600)), Some(seconds(580)));
+    tally.apply(seconds(20), &failed(0));
+    assert_eq!(tally.time_left(seconds(20)), Some(seconds(0)), "nobody waits for what is given up");
+    assert_eq!(tally.silence(seconds(600)), None, "nor for an answer about it");
 }
 
 #[test]

@@ -31,7 +31,9 @@ pub(super) fn collections(collections: &[CollectionReport], style: &Style) -> Ve
     let mut rows: Vec<_> =
         std::iter::once(header).chain(largest.iter().map(|one| row(one))).collect();
     if collections.iter().all(|one| one.state == CollectionState::Done) {
-        rows.iter_mut().for_each(|row| row[6].clear());
+        for row in &mut rows {
+            row[6].clear();
+        }
     }
     let mut lines = aligned(&rows, style.width);
     if more > 0 {

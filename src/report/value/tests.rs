@@ -1,0 +1,105 @@
+use super::*;
+use crate::report::event::{Event, Phase};
+
+type Change = fn(&mut Vec<Event>, &mut Context);
+
+fn status(change: Change) -> ExitStatus {
+    let mut events = samples::clean_events();
+    let mut context = samples::context();
+    change(&mut events, &mut context);
+    let mut tally = Tally::default();
+    for event in events {
+        tally.apply(Duration::from_secs(1), &event);
+    }
+    Report::new(&tally, context).exit_status
+}
+
+/// What is changed of a clean run, and the status that this must lead to.
+const STATUSES: [(&str, Change, ExitStatus); 12] = [
+    ("a clean run", |_, _| {}, ExitStatus::Restored),
+    ("a document is refused", |events, _| add(events, [0, 0, 1]), ExitStatus::Failures),
+    ("an index fails", |events, _| events.push(samples::index_failed(0)), ExitStatus::Failures),
+    ("a document is there already", |events, _| add(events, [0, 1, 0]), ExitStatus::Restored),
+    ("a collection fails", |events, _| events.push(samples::failed(1)), ExitStatus::Stopped),
+    (
+        "a collection is left",
+        |events, _| {
+            events.retain(|event| !matches!(event, Event::CollectionEnded { collection: 1 }));
+        },
+        ExitStatus::Stopped,
+    ),
+    (
+        "a document is left",
+        |events, _| {
+            add(events, [0, 0, 0]);
+            events.push(Event::Unsent { collection: 0, documents: 1 });
+        },
+        ExitStatus::Stopped,
+    ),
+    (
+        "a file is unreadable",
+        |_, context| context.skipped.push(samples::skipped(true)),
+        ExitStatus::Stopped,
+    ),
+    (
+        "a file is stray",
+        |_, context| context.skipped.push(samples::skipped(false)),
+        ExitStatus::Restored,
+    ),
+    (
+        "an error stops it",
+        |_, context| context.outcome = Outcome::Stopped { error: "no server".into() },
+        ExitStatus::Stopped,
+    ),
+    (
+        "an interrupt counts more than a failure",
+        |events, context| {
+            events.push(samples::index_failed(0));
+            context.outcome = Outcome::Interrupted;
+        },
+        ExitStatus::Interrupted,
+    ),
+    (
+        "a lost document counts more than an interrupt",
+        |events, context| {
+            add(events, [0, 0, 0]);
+            context.outcome = Outcome::Interrupted;
+        },
+        ExitStatus::Stopped,
+    ),
+];
+
+/// A document is read, and becomes what the counts say.
+fn add(events: &mut Vec<Event>, counts: [u64; 3]) {
+    events.push(Event::Read { collection: 0, documents: 1, bytes: 9 });
+    events.push(samples::written(0, counts, 9, 9));
+}
+
+#[test]
+fn the_status_follows_from_what_happened() {
+    for (name, change, expected) in STATUSES {
+        assert_eq!(status(change), expected, "{name}");
+    }
+}
+
+#[test]
+fn an_empty_run_is_a_clean_one() {
+    let mut tally = Tally::default();
+    tally.apply(Duration::ZERO, &Event::Planned { collections: Vec::new() });
+    tally.apply(Duration::ZERO, &Event::PhaseBegan(Phase::Ended));
+    let report = Report::new(&tally, samples::context());
+    assert_eq!(report.exit_status, ExitStatus::Restored);
+    assert!((report.totals.fraction_done - 1.0).abs() < f64::EPSILON);
+}
+
+#[test]
+fn codes_are_summed_over_collections_with_a_few_samples() {
+    let report = samples::with_failures();
+    let failures = report.failures();
+    assert_eq!(failures.keys().copied().collect::<Vec<_>>(), [121, 11000]);
+    assert_eq!(failures[&11000].count, 7);
+    assert_eq!(failures[&11000].samples.len(), FAILURE_SAMPLES);
+    let namespaces: Vec<_> =
+        failures[&11000].samples.iter().map(|(namespace, _)| namespace.collection()).collect();
+    assert_eq!(namespaces, ["orders", "orders", "orders", "orders", "items"]);
+}
