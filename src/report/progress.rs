@@ -143,6 +143,7 @@ fn show(at: Duration, shared: &Mutex<Shared>, display: &mut dyn Show) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::tally::State;
     use crate::report::value::samples;
 
     /// A writer that keeps what it was given.
@@ -179,9 +180,8 @@ mod tests {
         assert!(paper.text().contains("failed: shop.items: the file ends"), "{}", paper.text());
         let length = paper.text().len();
         progress.observe(Duration::ZERO, &samples::failed(0));
-        assert_eq!(progress.finish().collections()[0].state, crate::report::tally::State::Failed(
-            "shop.items: the file ends inside a document, in dump/shop/items.bson, at byte 1024".into()
-        ));
+        let tally = progress.finish();
+        assert!(matches!(tally.collections()[0].state, State::Failed(_)), "all is counted");
         assert_eq!(paper.text().len(), length, "nothing is shown after the end");
     }
 

@@ -15,6 +15,8 @@ pub(super) struct Glance {
     pub(super) phase: Option<Phase>,
     /// The share that is done, 0 to 1.
     pub(super) fraction: f64,
+    /// Bytes of documents the server answered for, and how many they will have been.
+    pub(super) bytes: (u64, u64),
     /// Documents the server took.
     pub(super) inserted: u64,
     /// The rate now.
@@ -78,6 +80,7 @@ impl Glance {
         Self {
             phase: tally.phase().map(|(phase, _)| phase),
             fraction: tally.fraction(),
+            bytes: (tally.counts().bytes_acknowledged, tally.bytes_expected()),
             inserted: tally.counts().inserted,
             rate: tally.rate(at),
             time_left: tally.time_left(at),

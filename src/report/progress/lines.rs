@@ -7,7 +7,7 @@ use super::Show;
 use super::glance::{Glance, Work, time_left};
 use crate::limits::PROGRESS_LINE_INTERVAL;
 use crate::report::event::Phase;
-use crate::report::format::{byte_rate, count, counted, duration, percent, whole};
+use crate::report::format::{byte_rate, bytes, count, counted, duration, percent, whole};
 
 /// Collections that a line names before it only counts them.
 const NAMES_MAX: usize = 2;
@@ -53,7 +53,9 @@ fn line(glance: &Glance) -> Option<String> {
         Phase::Data => {
             let documents = counted(glance.inserted, "document", "documents");
             let pace = glance.stall().unwrap_or_else(|| pace(glance));
-            format!("{:>5}  {documents}  {pace}", percent(glance.fraction))
+            let (written, expected) = glance.bytes;
+            let bytes = format!("{} of {}", bytes(written), bytes(expected));
+            format!("{:>5}  {bytes}  {documents}  {pace}", percent(glance.fraction))
         }
         Phase::Indexes | Phase::TimeToLive => {
             let (done, all) = glance.indexes;
@@ -138,10 +140,14 @@ mod tests {
         assert_eq!(
             text.lines().collect::<Vec<_>>(),
             [
-                " 30 %  3,000 documents  1,091 inserts/s  109 kB/s  ETA 7 s  shop.orders",
-                " 50 %  5,000 documents  727 inserts/s  72.7 kB/s  ETA 6 s  shop.orders",
-                " 50 %  5,000 documents  nothing acknowledged for 4.0 s  shop.orders",
-                " 50 %  5,000 documents  nothing acknowledged for 7.0 s  shop.orders",
+                " 30 %  300 kB of 1.00 MB  3,000 documents  \
+                 1,091 inserts/s  109 kB/s  ETA 7 s  shop.orders",
+                " 50 %  500 kB of 1.00 MB  5,000 documents  \
+                 727 inserts/s  72.7 kB/s  ETA 6 s  shop.orders",
+                " 50 %  500 kB of 1.00 MB  5,000 documents  \
+                 nothing acknowledged for 4.0 s  shop.orders",
+                " 50 %  500 kB of 1.00 MB  5,000 documents  \
+                 nothing acknowledged for 7.0 s  shop.orders",
             ]
         );
     }

@@ -149,8 +149,10 @@ mod tests {
         assert_eq!(
             told(Verbosity::Normal, &events),
             [
-                "failed: shop.items: the file ends inside a document, in dump/shop/items.bson, at byte 1024",
-                "failed: shop.orders: index number_1 not built: two documents have the same key (server code 11000)",
+                "failed: shop.items: the file ends inside a document, \
+                 in dump/shop/items.bson, at byte 1024",
+                "failed: shop.orders: index number_1 not built: \
+                 two documents have the same key (server code 11000)",
                 "note: shop.orders: an option\\nwas left out",
                 "note: an option\\nwas left out",
             ]

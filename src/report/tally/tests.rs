@@ -1,3 +1,5 @@
+//! Tests of the tally.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -167,12 +169,16 @@ fn events_of_unknown_collections_do_no_harm() {
 proptest! {
     #[test]
     fn totals_are_the_sums_and_the_share_only_grows(
-        batches in prop::collection::vec((0_usize..4, 0_u64..50, 0_u64..50, 0_u64..50, 0_u64..900), 0..60),
+        batches in prop::collection::vec(
+            (0_usize..4, [0_u64..50, 0_u64..50, 0_u64..50], 0_u64..900),
+            0..60,
+        ),
     ) {
         let plan = (0..4).map(|number| planned(&format!("c{number}"), 5000, 0)).collect();
         let mut tally = tally_of(plan);
         let mut last = 0.0;
-        for (place, &(collection, inserted, rejected, unsent, bytes)) in batches.iter().enumerate() {
+        for (place, &(collection, counts, bytes)) in batches.iter().enumerate() {
+            let [inserted, rejected, unsent] = counts;
             let at = Duration::from_millis(place as u64 * 70);
             let documents = inserted + rejected + unsent;
             tally.apply(at, &Event::Read { collection, documents, bytes });
@@ -184,11 +190,13 @@ proptest! {
             last = tally.fraction();
         }
         let collections = tally.collections();
-        let sum = |of: fn(&Counts) -> u64| collections.iter().map(|one| of(&one.counts)).sum::<u64>();
+        let sum = |of: fn(&Counts) -> u64| -> u64 {
+            collections.iter().map(|one| of(&one.counts)).sum()
+        };
         prop_assert_eq!(tally.counts().read, sum(|counts| counts.read));
         prop_assert_eq!(tally.counts().inserted, sum(|counts| counts.inserted));
         prop_assert_eq!(tally.counts().batches, batches.len() as u64);
         let done: u64 = collections.iter().map(CollectionTally::origin_bytes_done).sum();
-        prop_assert!((tally.fraction() - share(done, 20_000).min(UNFINISHED_SHARE_MAX)).abs() < 1e-9);
+        prop_assert!(is_near(tally.fraction(), share(done, 20_000).min(UNFINISHED_SHARE_MAX)));
     }
 }

@@ -1,3 +1,5 @@
+//! What a summary looks like, to the letter.
+
 use super::*;
 use crate::report::value::samples;
 

@@ -1,3 +1,5 @@
+//! Tests of the report and of the exit status that follows from it.
+
 use super::*;
 use crate::report::event::{Event, Phase};
 
