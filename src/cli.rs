@@ -1,1 +1,3 @@
-//! Placeholder.
+//! Turns what was typed into checked options; the only user of clap.
+
+pub mod seed;

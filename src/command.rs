@@ -1,1 +1,3 @@
-//! Placeholder.
+//! Joins rooms into commands; knows no command-line syntax.
+
+pub mod seed;

@@ -1,1 +1,211 @@
-//! Placeholder.
+//! Made-up documents: the same ones for the same arguments, on any machine and any number of threads.
+//!
+//! A document depends on the seed, the number of its collection and its own number, and on nothing
+//! else, so that every part of a collection can be made anywhere. Documents are written as bytes
+//! where they will lie; no tree of values is built.
+
+mod fields;
+mod parallel;
+mod random;
+mod shape;
+
+pub use parallel::{Produced, produce};
+pub use shape::Shape;
+
+use bson::{Document, doc};
+
+use crate::dump::{CollectionMetadata, IndexSpec};
+use random::{SplitMix64, mix};
+
+/// What is to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeedSpec {
+    /// The database that holds the collections.
+    pub database: String,
+    /// How many collections.
+    pub collections: u32,
+    /// How many documents in each collection.
+    pub documents: u64,
+    /// What the documents look like.
+    pub shape: Shape,
+    /// Secondary indexes of each collection: so many of [`Shape::indexes`], from the first.
+    pub indexes: usize,
+    /// Chooses one of many sets of documents.
+    pub seed: u64,
+}
+
+impl SeedSpec {
+    /// The name of a collection, counted from 1: names sort in the order of their numbers.
+    pub fn collection_name(&self, number: u32) -> String {
+        let width = self.collections.to_string().len().max(5);
+        format!("c{number:0width$}")
+    }
+
+    /// The options and indexes of a collection.
+    pub fn metadata(&self, number: u32) -> CollectionMetadata {
+        let secondary = self.shape.indexes().iter().copied().take(self.indexes);
+        let indexes = std::iter::once(ID_INDEX).chain(secondary).map(index).collect();
+        CollectionMetadata {
+            options: Document::new(),
+            indexes,
+            uuid: Some(uuid(SplitMix64::new(!stream(self.seed, number)))),
+            collection_name: Some(self.collection_name(number)),
+            kind: Some("collection".to_owned()),
+        }
+    }
+}
+
+/// The fields of an index, each with its direction.
+type IndexKeys = &'static [(&'static str, i32)];
+
+const ID_INDEX: IndexKeys = &[("_id", 1)];
+
+/// The definition of an index as a server reports it; `_id_` is the server's name for the first.
+fn index(keys: IndexKeys) -> IndexSpec {
+    let key: Document = keys.iter().map(|&(field, way)| (field.to_owned(), way.into())).collect();
+    let parts: Vec<_> = keys.iter().map(|(field, way)| format!("{field}_{way}")).collect();
+    let name = if keys == ID_INDEX { "_id_".to_owned() } else { parts.join("_") };
+    IndexSpec(doc! { "v": 2, "key": key, "name": name })
+}
+
+/// A random UUID (RFC 9562 section 5.4) without its dashes, as dumps write it.
+fn uuid(mut random: SplitMix64) -> String {
+    let high = random.draw() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000;
+    let low = random.draw() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000;
+    format!("{high:016x}{low:016x}")
+}
+
+/// What all random choices within one collection start from.
+fn stream(seed: u64, collection: u32) -> u64 {
+    mix(mix(seed) ^ u64::from(collection))
+}
+
+/// Makes the documents of one collection.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    shape: Shape,
+    stream: u64,
+}
+
+impl Generator {
+    /// A generator for the collection of this number, counted from 1.
+    pub fn new(shape: Shape, seed: u64, collection: u32) -> Self {
+        Self { shape, stream: stream(seed, collection) }
+    }
+
+    /// Appends the document of this number, counted from 0.
+    pub fn append(&self, number: u64, out: &mut Vec<u8>) {
+        self.shape.append(self.stream, number, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Frame;
+    use md5::{Digest, Md5};
+
+    fn spec(shape: Shape) -> SeedSpec {
+        let database = "seed".to_owned();
+        SeedSpec { database, collections: 3, documents: 10, shape, indexes: 0, seed: 1 }
+    }
+
+    fn made(shape: Shape, seed: u64, collection: u32, documents: u64) -> Vec<u8> {
+        let generator = Generator::new(shape, seed, collection);
+        let mut out = Vec::new();
+        (0..documents).for_each(|number| generator.append(number, &mut out));
+        out
+    }
+
+    /// The frames of a run of documents.
+    fn frames(mut bytes: &[u8]) -> Vec<&[u8]> {
+        let mut frames = Vec::new();
+        while let Some(prefix) = bytes.first_chunk::<4>() {
+            let (frame, rest) = bytes.split_at(crate::frame::length(*prefix).expect("a length"));
+            frames.push(frame);
+            bytes = rest;
+        }
+        frames
+    }
+
+    #[test]
+    fn every_document_is_sound_and_of_its_shapes_size() {
+        for (shape, sizes) in
+            [(Shape::Wide, 170..=190), (Shape::Sink, 71..=71), (Shape::Empty, 22..=22)]
+        {
+            let bytes = made(shape, 7, 1, 20_000);
+            let frames = frames(&bytes);
+            assert_eq!(frames.len(), 20_000);
+            for frame in frames {
+                assert!(sizes.contains(&frame.len()), "{shape:?}: {} bytes", frame.len());
+                let frame = Frame::new(frame).expect("a frame");
+                frame.validate().expect("sound");
+                assert!(frame.starts_with_id());
+                assert!(!frame.has_zero_timestamp());
+                let tree = Document::from_reader(frame.bytes()).expect("decodes");
+                assert_eq!(tree.to_vec().expect("encodes"), frame.bytes(), "{tree}");
+            }
+        }
+    }
+
+    #[test]
+    fn wide_documents_are_about_180_bytes() {
+        let average = made(Shape::Wide, 1, 1, 10_000).len() / 10_000;
+        assert!((178..=182).contains(&average), "{average}");
+    }
+
+    #[test]
+    fn ids_are_unique_within_a_run_of_collections() {
+        let mut ids = std::collections::HashSet::new();
+        for collection in 1..=3 {
+            let bytes = made(Shape::Empty, 1, collection, 5000);
+            ids.extend(frames(&bytes).into_iter().map(<[u8]>::to_vec));
+        }
+        assert_eq!(ids.len(), 15_000);
+    }
+
+    #[test]
+    fn seed_and_collection_choose_the_documents() {
+        for shape in [Shape::Wide, Shape::Sink, Shape::Empty] {
+            let first = made(shape, 1, 1, 10);
+            assert_eq!(first, made(shape, 1, 1, 10));
+            assert_ne!(first, made(shape, 2, 1, 10));
+            assert_ne!(first, made(shape, 1, 2, 10));
+        }
+    }
+
+    /// Measurements made with different versions compare only while the documents stay the same.
+    #[test]
+    fn documents_stay_the_same_across_versions() {
+        for (shape, sum) in [
+            (Shape::Wide, "45b19b569391300f257000dbbd7e083f"),
+            (Shape::Sink, "0ea9f39282de82e93637778f08302348"),
+            (Shape::Empty, "853ccc4f2ebf2d0056b25516e8d6435a"),
+        ] {
+            let digest: [u8; 16] = Md5::digest(made(shape, 1, 1, 1000)).into();
+            assert_eq!(format!("{:032x}", u128::from_be_bytes(digest)), sum, "{shape:?}");
+        }
+    }
+
+    #[test]
+    fn names_sort_in_the_order_of_their_numbers() {
+        let mut spec = spec(Shape::Empty);
+        assert_eq!(spec.collection_name(1), "c00001");
+        spec.collections = 1_000_000;
+        assert_eq!(spec.collection_name(99_999), "c0099999");
+    }
+
+    #[test]
+    fn metadata_holds_the_wanted_indexes_and_a_version_4_uuid() {
+        let metadata = SeedSpec { indexes: 3, ..spec(Shape::Wide) }.metadata(2);
+        let names: Vec<_> =
+            metadata.indexes.iter().map(|index| index.0.get_str("name").expect("a name")).collect();
+        assert_eq!(names, ["_id_", "user_1", "at_-1", "status_1_at_-1"]);
+        let key = metadata.indexes[3].0.get("key");
+        assert_eq!(key, Some(&doc! { "status": 1, "at": -1 }.into()));
+        let uuid = metadata.uuid.expect("a uuid");
+        assert_eq!(uuid.len(), 32);
+        assert_eq!(&uuid[12..13], "4");
+        assert!(["8", "9", "a", "b"].contains(&&uuid[16..17]));
+    }
+}
