@@ -1,3 +1,4 @@
 //! Joins rooms into commands; knows no command-line syntax.
 
+pub mod inspect;
 pub mod seed;

@@ -102,6 +102,11 @@ impl Error {
         self.parts.kind
     }
 
+    /// What happened, without where.
+    pub fn message(&self) -> &str {
+        &self.parts.message
+    }
+
     /// The server's error code, where the server said it.
     pub fn code(&self) -> Option<i32> {
         self.parts.code
