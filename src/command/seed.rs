@@ -40,9 +40,9 @@ impl SeedSummary {
     pub fn line(&self) -> String {
         let seconds = self.took.as_secs_f64();
         format!(
-            "{} documents in {} collections, {}, in {seconds:.1} s ({} documents/s)",
-            format::count(self.produced.documents),
-            format::count(self.collections.into()),
+            "{} in {}, {}, in {seconds:.1} s ({} documents/s)",
+            format::counted(self.produced.documents, "document", "documents"),
+            format::counted(self.collections.into(), "collection", "collections"),
             format::bytes(self.produced.bytes),
             format::count(per_second(self.produced.documents, self.took)),
         )
