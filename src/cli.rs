@@ -1,4 +1,59 @@
-//! Turns what was typed into checked options; the only user of clap.
+//! Turns what was typed into checked options, runs the command, and shows what came of it.
+//!
+//! The only user of clap and the only place that prints.
 
 pub mod inspect;
+mod output;
+pub mod restore;
 pub mod seed;
+mod signals;
+
+use clap::{Parser, Subcommand};
+
+use crate::error::{Error, ErrorKind};
+use crate::exit::ExitStatus;
+
+/// Parallel bulk restore for MongoDB.
+#[derive(Debug, Parser)]
+#[command(name = "restorm", version, about, long_about = None, max_term_width = 100)]
+#[command(after_help = exit_table())]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Restore a dump directory, a database folder or a .bson file into MongoDB
+    Restore(Box<restore::RestoreArgs>),
+    /// Show what a dump holds, and whether it is whole, without a server
+    Inspect(inspect::InspectArgs),
+    /// Write a dump of made-up documents, the same ones every time
+    Seed(seed::SeedArgs),
+}
+
+fn exit_table() -> String {
+    format!("Exit status:\n{}", ExitStatus::table())
+}
+
+/// Parses the command line and runs it.
+pub async fn run() -> ExitStatus {
+    let outcome = match Cli::parse().command {
+        Command::Restore(args) => restore::run(*args).await,
+        Command::Inspect(args) => inspect::run(args),
+        Command::Seed(args) => seed::run(args),
+    };
+    outcome.unwrap_or_else(|error| refuse(&error))
+}
+
+/// Shows an error with its hint.
+fn refuse(error: &Error) -> ExitStatus {
+    output::say(&format!("error: {error}"));
+    if let Some(hint) = error.hint_text() {
+        output::say(&format!(" hint: {hint}"));
+    }
+    match error.kind() {
+        ErrorKind::Usage => ExitStatus::Usage,
+        _ => ExitStatus::Stopped,
+    }
+}

@@ -1,4 +1,5 @@
 //! Joins rooms into commands; knows no command-line syntax.
 
 pub mod inspect;
+pub mod restore;
 pub mod seed;

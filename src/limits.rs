@@ -90,6 +90,9 @@ pub const PROGRESS_LINE_INTERVAL: Duration = Duration::from_secs(3);
 /// The stretch of time over which the current rate is taken.
 pub const RATE_WINDOW: Duration = Duration::from_secs(3);
 
+/// The columns that a report is fitted to where there is no terminal to ask.
+pub const REPORT_COLUMNS: usize = 100;
+
 /// The stretch of time over which the rate behind an estimated end is taken: long enough that the
 /// estimate does not jump with every batch, short enough that it follows a change of pace.
 pub const ETA_WINDOW: Duration = Duration::from_secs(30);

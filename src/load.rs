@@ -19,7 +19,7 @@ pub mod stop;
 mod worker;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
@@ -73,14 +73,17 @@ pub enum Ending {
 }
 
 /// Runs the plan against the target; returns the counts and how it ended.
+///
+/// `began` is the moment from which the times of events count.
 pub async fn load<T: Target>(
     plan: RestorePlan,
     target: Arc<T>,
     settings: LoadSettings,
     observer: Arc<dyn Observer>,
     stop: Stop,
+    began: Instant,
 ) -> (Tally, Ending) {
-    let (run, queues) = Run::new(plan, target, settings, observer, stop);
+    let (run, queues) = Run::new(plan, target, settings, observer, stop, began);
     let run = Arc::new(run);
     run.announce();
     let mut workers = JoinSet::new();

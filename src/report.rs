@@ -7,6 +7,9 @@
 
 pub mod event;
 pub mod format;
+pub mod json;
+pub mod progress;
+pub mod rate;
 pub mod tally;
 pub mod text;
 pub mod value;

@@ -1,4 +1,4 @@
-//! Made-up documents: the same ones for the same arguments, on any machine and any number of threads.
+//! Made-up documents: the same ones for the same arguments, whatever the machine and its threads.
 //!
 //! A document depends on the seed, the number of its collection and its own number, and on nothing
 //! else, so that every part of a collection can be made anywhere. Documents are written as bytes

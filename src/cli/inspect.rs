@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::command::inspect::{InspectForm, InspectOptions};
+use crate::cli::output::{self, Stream};
+use crate::command::inspect::{self, InspectForm, InspectOptions};
+use crate::error::Error;
+use crate::exit::ExitStatus;
 
 /// Show what a dump holds and whether it is sound
 ///
@@ -40,6 +43,15 @@ impl InspectArgs {
         let form = if self.json { InspectForm::Json } else { InspectForm::Table };
         InspectOptions { path: self.dir, database: self.db, collection: self.collection, form }
     }
+}
+
+/// Reads the dump and prints what it holds.
+pub(super) fn run(args: InspectArgs) -> Result<ExitStatus, Error> {
+    let options = args.into_options();
+    let inspection = inspect::run(&options)?;
+    output::data(&inspection.shown(options.form, output::columns(Stream::Out)));
+    let is_whole = !inspection.has_problems();
+    Ok(if is_whole { ExitStatus::Restored } else { ExitStatus::Stopped })
 }
 
 #[cfg(test)]

@@ -4,9 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::command::seed::SeedOptions;
+use crate::cli::output;
+use crate::command::seed::{self, SeedOptions};
 use crate::dump::Compression;
 use crate::dump::writer::Existing;
+use crate::error::Error;
+use crate::exit::ExitStatus;
 use crate::seed::{SeedSpec, Shape};
 
 /// Fill a dump directory with made-up documents
@@ -25,7 +28,8 @@ pub struct SeedArgs {
     out: PathBuf,
 
     /// How many collections
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     collections: u32,
 
     /// How many documents in each collection
@@ -101,6 +105,13 @@ impl SeedArgs {
         let existing = if self.overwrite { Existing::Replace } else { Existing::Refuse };
         SeedOptions { out: self.out, spec, compression, existing }
     }
+}
+
+/// Writes the dump and says what was written.
+pub(super) fn run(args: SeedArgs) -> Result<ExitStatus, Error> {
+    let summary = seed::run(&args.into_options())?;
+    output::say(&summary.line());
+    Ok(ExitStatus::Restored)
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ mod text;
 
 use std::path::PathBuf;
 
-use crate::dump::{CollectionKind, Compression, Inventory, SkippedPath};
+use crate::dump::{CollectionKind, Compression, Dump, Inventory, SkippedPath};
+use crate::error::Error;
 use crate::facts::ServerVersion;
 use crate::namespace::Namespace;
 
@@ -168,6 +169,13 @@ impl Inspection {
             InspectForm::Json => format!("{}\n", json::json(self)),
         }
     }
+}
+
+/// Finds the dump and inspects it.
+pub fn run(options: &InspectOptions) -> Result<Inspection, Error> {
+    let (database, collection) = (options.database.as_deref(), options.collection.as_deref());
+    let inventory = Dump::locate(&options.path, database, collection)?.scan()?;
+    Ok(inspect(&inventory))
 }
 
 /// Reads every data file of the inventory to its end, on all threads of the current rayon pool.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::dump::Compression;
 use crate::dump::writer::{DumpWriter, Existing};
+use crate::dump::{Compression, filename};
 use crate::error::{Error, ErrorKind};
 use crate::report::format;
 use crate::seed::{self, Produced, SeedSpec};
@@ -65,20 +65,9 @@ pub fn run(options: &SeedOptions) -> Result<SeedSummary, Error> {
     })
 }
 
-/// The longest name of a database in bytes (the server's `kMaxDatabaseNameLength` less one).
-const DATABASE_BYTES_MAX: usize = 63;
-
-/// Characters a server refuses in the name of a database, those that only Windows refuses
-/// included: the name also is that of a folder.
-const DATABASE_REFUSED: [char; 13] =
-    ['/', '\\', '.', ' ', '"', '$', '*', '<', '>', ':', '|', '?', '\0'];
-
 fn check(spec: &SeedSpec) -> Result<(), Error> {
     let name = &spec.database;
-    if name.is_empty()
-        || name.len() > DATABASE_BYTES_MAX
-        || name.contains(|letter: char| letter.is_control() || DATABASE_REFUSED.contains(&letter))
-    {
+    if !filename::is_database(name) {
         return Err(usage(format!("\"{}\" cannot be a database's name", name.escape_debug()))
             .hint("use 1 to 63 bytes of letters, digits, - and _"));
     }

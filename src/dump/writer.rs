@@ -8,10 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use bson::{Bson, Document};
-use serde_json::{Map, Value, json};
-
-use crate::dump::{CollectionMetadata, Compression, IndexSpec};
+use crate::dump::{CollectionMetadata, Compression, filename};
 use crate::error::{Error, ErrorKind};
 use crate::namespace::Namespace;
 
@@ -85,8 +82,7 @@ impl DumpWriter {
 
     /// Begins the data file of a collection; its database must have begun.
     pub fn begin(&self, namespace: &Namespace) -> Result<CollectionWriter, Error> {
-        // The one place that turns a collection's name into that of its files.
-        let stem = namespace.collection();
+        let stem = filename::encode(namespace.collection());
         let folder = self.root.join(namespace.database());
         let ending = ending(self.compression);
         Ok(CollectionWriter {
@@ -107,7 +103,8 @@ impl DumpWriter {
     /// for no version, where a made-up one could switch on treatment meant for real dumps.
     pub fn finish(self) -> Result<(), Error> {
         let tool = format!("restorm {}", env!("CARGO_PKG_VERSION"));
-        let prelude = json!({ "ServerVersion": "unknown", "ToolVersion": tool }).to_string();
+        let prelude =
+            serde_json::json!({ "ServerVersion": "unknown", "ToolVersion": tool }).to_string();
         let name = format!("prelude.json{}", ending(self.compression));
         let mut file = WholeFile::create(self.root.join(name))?;
         file.write(self.packer()?.pack(prelude.as_bytes())?)?;
@@ -188,8 +185,7 @@ impl CollectionWriter {
 
     /// Writes the metadata and gives both files their names.
     pub fn finish(mut self, metadata: &CollectionMetadata) -> Result<(), Error> {
-        let text = metadata_text(metadata)
-            .map_err(|message| Error::new(ErrorKind::Dump, message).in_file(&self.metadata_path))?;
+        let text = metadata.to_json();
         let mut file = WholeFile::create(self.metadata_path)?;
         file.write(self.packer.pack(text.as_bytes())?)?;
         self.data.finish()?;
@@ -235,49 +231,6 @@ fn remove_files(folder: &Path, is_matched: impl Fn(&str) -> bool) -> Result<(), 
     Ok(())
 }
 
-/// What a metadata file says: mongodump's fields in mongodump's order, as canonical Extended JSON.
-fn metadata_text(metadata: &CollectionMetadata) -> Result<String, String> {
-    let mut text = Map::new();
-    if !metadata.options.is_empty() {
-        text.insert("options".to_owned(), document_value(&metadata.options)?);
-    }
-    let indexes = metadata.indexes.iter().map(|IndexSpec(spec)| document_value(spec));
-    text.insert("indexes".to_owned(), indexes.collect::<Result<_, _>>()?);
-    for (name, value) in [
-        ("uuid", &metadata.uuid),
-        ("collectionName", &metadata.collection_name),
-        ("type", &metadata.kind),
-    ] {
-        if let Some(value) = value {
-            text.insert(name.to_owned(), value.as_str().into());
-        }
-    }
-    Ok(Value::Object(text).to_string())
-}
-
-fn document_value(document: &Document) -> Result<Value, String> {
-    let fields = document.iter().map(|(name, value)| Ok((name.clone(), canonical(value)?)));
-    fields.collect::<Result<Map<_, _>, String>>().map(Value::Object)
-}
-
-/// The canonical form of the types that options and indexes are made of
-/// (<https://github.com/mongodb/specifications/blob/master/source/extended-json/extended-json.md>).
-fn canonical(value: &Bson) -> Result<Value, String> {
-    Ok(match value {
-        Bson::Document(document) => document_value(document)?,
-        Bson::Array(values) => values.iter().map(canonical).collect::<Result<_, _>>()?,
-        Bson::String(text) => text.as_str().into(),
-        Bson::Boolean(truth) => (*truth).into(),
-        Bson::Null => Value::Null,
-        Bson::Int32(number) => json!({ "$numberInt": number.to_string() }),
-        Bson::Int64(number) => json!({ "$numberLong": number.to_string() }),
-        Bson::Double(number) if number.is_finite() => {
-            json!({ "$numberDouble": format!("{number:?}") })
-        }
-        other => return Err(format!("metadata with the value {other} cannot be written")),
-    })
-}
-
 fn incompressible(error: &io::Error) -> Error {
     Error::new(ErrorKind::Internal, format!("documents cannot be compressed: {error}"))
 }
@@ -290,6 +243,7 @@ fn failed<'a>(what: &'a str, path: &'a Path) -> impl FnOnce(io::Error) -> Error 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dump::IndexSpec;
     use bson::doc;
 
     fn names(folder: &Path) -> Vec<String> {
@@ -393,12 +347,5 @@ mod tests {
         writer.append(b"documents").expect("written");
         drop(writer);
         assert_eq!(names(&folder.path().join("shop")), ["orders.bson.partial"]);
-    }
-
-    #[test]
-    fn values_without_a_known_form_are_refused() {
-        let options = doc! { "at": bson::DateTime::from_millis(0) };
-        let metadata = CollectionMetadata { options, ..CollectionMetadata::default() };
-        assert!(metadata_text(&metadata).is_err());
     }
 }

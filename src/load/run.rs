@@ -85,6 +85,7 @@ impl<T: Target> Run<T> {
         settings: LoadSettings,
         observer: Arc<dyn Observer>,
         stop: Stop,
+        began: Instant,
     ) -> (Self, Queues) {
         let (loaded, to_index) = async_channel::unbounded();
         let buffers = settings.workers + settings.readers + QUEUE_BATCHES;
@@ -99,7 +100,7 @@ impl<T: Target> Run<T> {
             settings,
             observer,
             tally: Mutex::default(),
-            began: Instant::now(),
+            began,
             stop,
             failure: Mutex::default(),
             has_failed: AtomicBool::new(false),

@@ -27,7 +27,7 @@ pub(super) fn scan_all(entries: &[DumpEntry]) -> Vec<InspectedCollection> {
 }
 
 fn scan(entry: &DumpEntry) -> InspectedCollection {
-    let mut problems = Vec::new();
+    let mut problems: Vec<Problem> = known_problem(entry).into_iter().collect();
     let data = entry.data.as_ref().map(|file| scan_file(file, &mut problems));
     InspectedCollection {
         namespace: entry.namespace.clone(),
@@ -36,6 +36,13 @@ fn scan(entry: &DumpEntry) -> InspectedCollection {
         indexes: entry.metadata.as_ref().map_or(0, |metadata| metadata.indexes.len()),
         problems,
     }
+}
+
+/// What listing the dump found wrong already, such as metadata that cannot be read.
+fn known_problem(entry: &DumpEntry) -> Option<Problem> {
+    let data_path = entry.data.as_ref().map(|data| data.path.clone());
+    let file = entry.metadata_path.clone().or(data_path).unwrap_or_default();
+    entry.problem.clone().map(|what| Problem { file, offset: None, what })
 }
 
 fn scan_file(file: &DataFile, problems: &mut Vec<Problem>) -> InspectedData {
@@ -108,6 +115,7 @@ mod tests {
             data: Some(DataFile { path, compression, bytes: bytes.len() as u64 }),
             metadata: None,
             metadata_path: None,
+            problem: None,
         }
     }
 

@@ -60,6 +60,23 @@ impl Default for WriteConcern {
     }
 }
 
+impl std::fmt::Display for WriteConcern {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.w {
+            Members::Majority => out.write_str("majority")?,
+            Members::Count(count) => write!(out, "{count}")?,
+            Members::Tag(tag) => out.write_str(tag)?,
+        }
+        if let Some(journal) = self.journal {
+            write!(out, ", j: {}", journal == Journal::On)?;
+        }
+        if let Some(wtimeout) = self.wtimeout_ms {
+            write!(out, ", wtimeout: {wtimeout}")?;
+        }
+        Ok(())
+    }
+}
+
 impl WriteConcern {
     /// Reads the forms that `mongorestore` takes: a number, `majority`, a tag, or a JSON object
     /// with `w`, `j` and `wtimeout`.

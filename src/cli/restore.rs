@@ -1,0 +1,505 @@
+//! The arguments of `restorm restore`.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::output::{self, Stream};
+use crate::cli::signals;
+use crate::command::restore::{
+    BatchLimits, Connection, Destination, ExistingPolicy, IndexPolicy, Insertion, Journal,
+    LoadSettings, Mode, OnRejection, Order, RestoreOptions, Restored, Selection, Stop, Validation,
+    WriteConcern, ZeroTimestamps, memory_bytes_max, restore,
+};
+use crate::error::{Error, ErrorKind};
+use crate::exit::ExitStatus;
+use crate::limits::{
+    BATCH_BYTES_DEFAULT, BATCH_BYTES_MAX, BATCH_DOCUMENTS_DEFAULT, PARALLEL_COLLECTIONS_DEFAULT,
+    PARALLEL_COLLECTIONS_MAX, PARALLEL_INDEX_BUILDS_DEFAULT, REPORT_COLUMNS, RETRY_FOR,
+    WORKERS_DEFAULT, WORKERS_MAX,
+};
+use crate::report::text::{Colour, Style};
+use crate::report::{OptionValue, Progress, Report, Verbosity, json, text};
+
+/// Restore a dump into MongoDB
+///
+/// Takes a dump directory as mongodump writes it, the folder of one database, or one .bson file;
+/// plain, gzip and zstd files are told apart by their content. Documents arrive byte for byte as
+/// they were dumped, and every one of them is accounted for at the end.
+#[derive(Args, Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "flags as typed; options have enums")]
+#[command(after_help = after_help())]
+pub struct RestoreArgs {
+    /// The dump: its root, the folder of one database, or one .bson file
+    #[arg(default_value = "dump", value_name = "DUMP")]
+    dump: PathBuf,
+
+    /// Connection string, such as `mongodb://user:password@host:27017/?replicaSet=rs0`
+    #[arg(long, value_name = "URI", env = "RESTORM_URI", hide_env_values = true)]
+    #[arg(help_heading = "Connection")]
+    uri: Option<String>,
+
+    /// Server to connect to, `[set/]host[:port][,host…]` [default: localhost]
+    #[arg(long, value_name = "HOST", conflicts_with = "uri", help_heading = "Connection")]
+    host: Option<String>,
+
+    /// Port of the server, where the host does not say it [default: 27017]
+    #[arg(long, value_name = "PORT", conflicts_with = "uri", help_heading = "Connection")]
+    port: Option<u16>,
+
+    /// Who acknowledges a write: majority, a number, a tag, or {w:…, j:…, wtimeout:…}
+    #[arg(long, alias = "writeConcern", value_name = "CONCERN", help_heading = "Connection")]
+    #[arg(value_parser = write_concern)]
+    write_concern: Option<WriteConcern>,
+
+    /// Whether acknowledgements wait for the journal; off is faster only with few batches in
+    /// flight, and a crash of the server may lose what it acknowledged last
+    #[arg(long, value_name = "WHEN", value_enum, help_heading = "Connection")]
+    journal: Option<OnOff>,
+
+    /// Read everything and send nothing: measures the tool without a server
+    #[arg(long, conflicts_with_all = ["uri", "host", "port"], help_heading = "Connection")]
+    null: bool,
+
+    /// Restore only this database; for a database folder or a file, restore into it
+    #[arg(long, short, value_name = "NAME", help_heading = "What is restored")]
+    db: Option<String>,
+
+    /// Restore only this collection; for a file, restore into it
+    #[arg(long, short, value_name = "NAME", requires = "db", help_heading = "What is restored")]
+    collection: Option<String>,
+
+    /// Drop each collection of the dump before restoring it
+    #[arg(long, help_heading = "What is restored")]
+    drop: bool,
+
+    /// Build no indexes but the ones on _id
+    #[arg(long, alias = "noIndexRestore", help_heading = "What is restored")]
+    no_indexes: bool,
+
+    /// Let validators judge the documents; by default they are bypassed, since the documents were
+    /// accepted once
+    #[arg(long, help_heading = "What is restored")]
+    validate_documents: bool,
+
+    /// Print what would be done, and do nothing
+    #[arg(long, alias = "dryRun", help_heading = "What is restored")]
+    dry_run: bool,
+
+    /// Insert the documents of each collection in the order of its file; capped collections
+    /// always are
+    #[arg(long, alias = "maintainInsertionOrder", help_heading = "How it is done")]
+    maintain_insertion_order: bool,
+
+    /// End the run at the first document that the server refuses
+    #[arg(long, alias = "stopOnError", help_heading = "How it is done")]
+    stop_on_error: bool,
+
+    /// Collections read side by side
+    #[arg(long, short = 'j', alias = "numParallelCollections", value_name = "N")]
+    #[arg(default_value_t = PARALLEL_COLLECTIONS_DEFAULT, help_heading = "How it is done")]
+    #[arg(value_parser = at_most(PARALLEL_COLLECTIONS_MAX))]
+    parallel_collections: usize,
+
+    /// Batches in flight, over all collections
+    #[arg(long, value_name = "N", default_value_t = WORKERS_DEFAULT)]
+    #[arg(value_parser = at_most(WORKERS_MAX), help_heading = "How it is done")]
+    workers: usize,
+
+    /// Documents in a batch, at most
+    #[arg(long, alias = "batchSize", value_name = "N", default_value_t = BATCH_DOCUMENTS_DEFAULT)]
+    #[arg(value_parser = at_most(crate::limits::BATCH_DOCUMENTS_MAX))]
+    #[arg(help_heading = "How it is done")]
+    batch_documents: usize,
+
+    /// Bytes in a batch, at most; K, M for KiB, MiB. A larger document travels alone
+    #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = batch_bytes)]
+    #[arg(help_heading = "How it is done")]
+    batch_bytes: usize,
+
+    /// Index builds at once
+    #[arg(long, value_name = "N", default_value_t = PARALLEL_INDEX_BUILDS_DEFAULT)]
+    #[arg(value_parser = at_most(64), help_heading = "How it is done")]
+    parallel_index_builds: usize,
+
+    /// Write the report as JSON to this file as well
+    #[arg(long, value_name = "FILE", help_heading = "What is shown")]
+    report: Option<PathBuf>,
+
+    /// Show nothing but errors
+    #[arg(long, short, conflicts_with = "verbose", help_heading = "What is shown")]
+    quiet: bool,
+
+    /// Show every collection, index and skipped file
+    #[arg(long, short, action = clap::ArgAction::Count, help_heading = "What is shown")]
+    verbose: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OnOff {
+    On,
+    Off,
+}
+
+fn after_help() -> String {
+    let megabytes = memory_bytes_max(&settings_default()) >> 20;
+    format!(
+        "Memory: buffers take at most \
+         parallel-collections × (256K + batch-bytes) + (2 + 5 × workers) × batch-bytes, \
+         {megabytes} MiB by default, and more only while a document larger than a batch passes.\n\n\
+         Examples:\n  \
+         restorm restore                                   dump/ into localhost\n  \
+         restorm restore backup --uri mongodb://db1 --drop\n  \
+         restorm restore backup/shop --db shop_copy        one database under another name\n  \
+         restorm restore backup/shop/orders.bson.gz        one collection\n  \
+         restorm restore backup --dry-run                  what would be done\n\n\
+         Exit status:\n{}",
+        ExitStatus::table()
+    )
+}
+
+fn settings_default() -> LoadSettings {
+    LoadSettings {
+        readers: PARALLEL_COLLECTIONS_DEFAULT,
+        workers: WORKERS_DEFAULT,
+        batch: BatchLimits::new(BATCH_DOCUMENTS_DEFAULT, BATCH_BYTES_DEFAULT),
+        index_builds: PARALLEL_INDEX_BUILDS_DEFAULT,
+        zero_timestamps: ZeroTimestamps::Detoured,
+        on_rejection: OnRejection::GoOn,
+        retry_for: RETRY_FOR,
+    }
+}
+
+/// A whole number from 1 to `most`.
+fn at_most(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
+    move |text| match text.parse::<usize>() {
+        Ok(number) if (1..=most).contains(&number) => Ok(number),
+        _ => Err(format!("a whole number from 1 to {most} is needed")),
+    }
+}
+
+/// A size in bytes, with an optional K or M for KiB or MiB.
+fn batch_bytes(text: &str) -> Result<usize, String> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => 1,
+        "K" | "KB" | "KIB" => 1 << 10,
+        "M" | "MB" | "MIB" => 1 << 20,
+        other => return Err(format!("the unit {other} is not known; use K or M")),
+    };
+    let bytes = digits.parse::<usize>().ok().and_then(|number| number.checked_mul(unit));
+    match bytes {
+        Some(bytes) if (1..=BATCH_BYTES_MAX).contains(&bytes) => Ok(bytes),
+        _ => Err(format!("a size from 1 to {BATCH_BYTES_MAX} bytes is needed")),
+    }
+}
+
+fn write_concern(text: &str) -> Result<WriteConcern, String> {
+    WriteConcern::parse(text).map_err(|error| match error.hint_text() {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    })
+}
+
+impl RestoreArgs {
+    /// The arguments as options of the command.
+    fn to_options(&self) -> Result<RestoreOptions, Error> {
+        Ok(RestoreOptions {
+            dump: self.dump.clone(),
+            database: self.db.clone(),
+            collection: self.collection.clone(),
+            destination: self.destination()?,
+            selection: self.selection(),
+            settings: LoadSettings {
+                readers: self.parallel_collections,
+                workers: self.workers,
+                batch: BatchLimits::new(self.batch_documents, self.batch_bytes),
+                index_builds: self.parallel_index_builds,
+                on_rejection: if self.stop_on_error {
+                    OnRejection::StopRun
+                } else {
+                    OnRejection::GoOn
+                },
+                ..settings_default()
+            },
+            mode: if self.dry_run { Mode::DryRun } else { Mode::Restore },
+            told: self.told(),
+        })
+    }
+
+    fn selection(&self) -> Selection {
+        Selection {
+            existing: if self.drop { ExistingPolicy::Drop } else { ExistingPolicy::Add },
+            indexes: if self.no_indexes { IndexPolicy::Skip } else { IndexPolicy::Build },
+            validation: if self.validate_documents {
+                Validation::Kept
+            } else {
+                Validation::Bypassed
+            },
+            insertion: if self.maintain_insertion_order {
+                Insertion::InOrder
+            } else {
+                Insertion::AnyOrder
+            },
+            order: Order::LargestFirst,
+        }
+    }
+
+    fn destination(&self) -> Result<Destination, Error> {
+        if self.null {
+            return Ok(Destination::Null);
+        }
+        let uri = match &self.uri {
+            Some(uri) => uri.clone(),
+            None => uri_of(self.host.as_deref(), self.port)?,
+        };
+        let connections = self.workers + self.parallel_index_builds + crate::limits::CREATES_AHEAD;
+        Ok(Destination::Server(Connection {
+            uri,
+            write_concern: self.write_concern.clone(),
+            journal: self.journal.map(|journal| match journal {
+                OnOff::On => Journal::On,
+                OnOff::Off => Journal::Off,
+            }),
+            connections_max: u32::try_from(connections).unwrap_or(u32::MAX),
+        }))
+    }
+
+    /// What differs from the defaults, as the report tells it.
+    fn told(&self) -> Vec<OptionValue> {
+        let mut told = Vec::new();
+        let mut tell = |name: &str, value: String| {
+            told.push(OptionValue { name: name.to_owned(), value });
+        };
+        for (name, is_set) in [
+            ("drop", self.drop),
+            ("no-indexes", self.no_indexes),
+            ("validate-documents", self.validate_documents),
+            ("maintain-insertion-order", self.maintain_insertion_order),
+            ("stop-on-error", self.stop_on_error),
+            ("null", self.null),
+        ] {
+            if is_set {
+                tell(name, "true".to_owned());
+            }
+        }
+        for (name, value) in [("db", &self.db), ("collection", &self.collection)] {
+            if let Some(value) = value {
+                tell(name, value.clone());
+            }
+        }
+        for (name, value, default) in [
+            ("parallel-collections", self.parallel_collections, PARALLEL_COLLECTIONS_DEFAULT),
+            ("workers", self.workers, WORKERS_DEFAULT),
+            ("batch-documents", self.batch_documents, BATCH_DOCUMENTS_DEFAULT),
+            ("batch-bytes", self.batch_bytes, BATCH_BYTES_DEFAULT),
+            ("parallel-index-builds", self.parallel_index_builds, PARALLEL_INDEX_BUILDS_DEFAULT),
+        ] {
+            if value != default {
+                tell(name, value.to_string());
+            }
+        }
+        if let Some(concern) = &self.write_concern {
+            tell("write-concern", concern.to_string());
+        }
+        if let Some(journal) = self.journal {
+            tell("journal", if journal == OnOff::On { "on" } else { "off" }.to_owned());
+        }
+        told
+    }
+
+    fn verbosity(&self) -> Verbosity {
+        if self.verbose > 0 { Verbosity::Verbose } else { Verbosity::Normal }
+    }
+
+    fn progress(&self, began: Instant) -> Progress {
+        if self.quiet {
+            Progress::quiet()
+        } else if std::io::stderr().is_terminal() {
+            Progress::bars(began, self.verbosity())
+        } else {
+            Progress::lines(began, Box::new(std::io::stderr()), self.verbosity())
+        }
+    }
+}
+
+/// A connection string from a host list, which may begin with the name of a replica set.
+fn uri_of(host: Option<&str>, port: Option<u16>) -> Result<String, Error> {
+    let (set, hosts) = match host.unwrap_or("localhost").split_once('/') {
+        Some((set, hosts)) => (Some(set), hosts),
+        None => (None, host.unwrap_or("localhost")),
+    };
+    if hosts.is_empty() {
+        return Err(Error::new(ErrorKind::Usage, "the host is empty")
+            .hint("for example --host db1.example.com --port 27017"));
+    }
+    let hosts: Vec<String> = hosts
+        .split(',')
+        .map(|host| match port {
+            Some(port) if !has_port(host) => format!("{host}:{port}"),
+            _ => host.to_owned(),
+        })
+        .collect();
+    let query = set.map(|set| format!("?replicaSet={set}")).unwrap_or_default();
+    Ok(format!("mongodb://{}/{query}", hosts.join(",")))
+}
+
+/// Whether a host says its port; the colons of a bracketed IPv6 address do not.
+fn has_port(host: &str) -> bool {
+    host.rsplit_once(']').map_or(host, |(_, after)| after).contains(':')
+}
+
+/// Runs the command and shows what came of it.
+pub(super) async fn run(args: RestoreArgs) -> Result<ExitStatus, Error> {
+    let began = Instant::now();
+    let options = args.to_options()?;
+    let stop = Stop::new();
+    signals::listen(stop.clone());
+    let progress = Arc::new(args.progress(began));
+    let observer = Arc::clone(&progress);
+    let restored = restore(&options, observer, stop, began).await;
+    progress.finish();
+    match restored? {
+        Restored::Planned(plan) => {
+            output::data(&plan);
+            Ok(ExitStatus::Restored)
+        }
+        Restored::Ran(report) => show(&args, &report),
+    }
+}
+
+fn show(args: &RestoreArgs, report: &Report) -> Result<ExitStatus, Error> {
+    let is_clean = report.exit_status == ExitStatus::Restored;
+    if !(args.quiet && is_clean) {
+        output::say(text::summary(report, &style(args.verbosity())).trim_end());
+    }
+    if let Some(file) = &args.report {
+        std::fs::write(file, json::render(report)?).map_err(|error| {
+            Error::new(ErrorKind::Internal, format!("the report cannot be written: {error}"))
+                .in_file(file)
+                .hint("the restore itself has ended as shown above")
+        })?;
+    }
+    Ok(report.exit_status)
+}
+
+fn style(verbosity: Verbosity) -> Style {
+    let colour = if output::is_coloured() { Colour::Always } else { Colour::Never };
+    let width = output::columns(Stream::Error).unwrap_or(REPORT_COLUMNS);
+    Style { colour, width, verbosity }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        restore: RestoreArgs,
+    }
+
+    fn options(line: &str) -> Result<RestoreOptions, String> {
+        let words = std::iter::once("restore").chain(line.split_whitespace());
+        let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
+        line.restore.to_options().map_err(|error| error.to_string())
+    }
+
+    fn uri(line: &str) -> String {
+        match options(line).expect("parsed").destination {
+            Destination::Server(connection) => connection.uri,
+            Destination::Null => "null".to_owned(),
+        }
+    }
+
+    #[test]
+    fn without_arguments_dump_goes_to_localhost() {
+        let options = options("").expect("parsed");
+        assert_eq!(options.dump, PathBuf::from("dump"));
+        assert_eq!(options.selection, Selection::default());
+        assert_eq!(options.settings, settings_default());
+        assert_eq!(options.mode, Mode::Restore);
+        assert!(options.told.is_empty());
+        assert_eq!(uri(""), "mongodb://localhost/");
+    }
+
+    #[test]
+    fn hosts_and_ports_make_a_connection_string() {
+        for (line, expected) in [
+            ("--host db1", "mongodb://db1/"),
+            ("--port 27018", "mongodb://localhost:27018/"),
+            ("--host a:1,b --port 2", "mongodb://a:1,b:2/"),
+            ("--host rs0/a,b", "mongodb://a,b/?replicaSet=rs0"),
+            ("--host [::1] --port 5", "mongodb://[::1]:5/"),
+            ("--uri mongodb://x/y", "mongodb://x/y"),
+            ("--null", "null"),
+        ] {
+            assert_eq!(uri(line), expected, "{line}");
+        }
+        assert!(options("--host rs0/").is_err());
+        assert!(options("--uri mongodb://x --host y").is_err());
+        assert!(options("--null --host y").is_err());
+    }
+
+    #[test]
+    fn each_flag_reaches_its_option() {
+        let options = options(
+            "d --drop --no-indexes --validate-documents --maintain-insertion-order \
+             --stop-on-error --dry-run -j 2 --workers 3 --batch-documents 4 --batch-bytes 5K \
+             --parallel-index-builds 6 --journal off --write-concern 1 -d shop -c orders",
+        )
+        .expect("parsed");
+        assert_eq!(options.selection.existing, ExistingPolicy::Drop);
+        assert_eq!(options.selection.indexes, IndexPolicy::Skip);
+        assert_eq!(options.selection.validation, Validation::Kept);
+        assert_eq!(options.selection.insertion, Insertion::InOrder);
+        assert_eq!(options.settings.on_rejection, OnRejection::StopRun);
+        assert_eq!(options.settings.readers, 2);
+        assert_eq!(options.settings.workers, 3);
+        assert_eq!(options.settings.batch, BatchLimits::new(4, 5 * 1024));
+        assert_eq!(options.settings.index_builds, 6);
+        assert_eq!(options.mode, Mode::DryRun);
+        assert_eq!(options.database.as_deref(), Some("shop"));
+        assert_eq!(options.collection.as_deref(), Some("orders"));
+        let Destination::Server(connection) = options.destination else {
+            panic!("a server was named");
+        };
+        assert_eq!(connection.journal, Some(Journal::Off));
+        assert_eq!(connection.write_concern, WriteConcern::parse("1").ok());
+        assert_eq!(options.told.len(), 14);
+    }
+
+    #[test]
+    fn the_peers_spelling_is_taken() {
+        let options = options(
+            "--noIndexRestore --maintainInsertionOrder --stopOnError --dryRun \
+             --numParallelCollections 7 --writeConcern majority --batchSize 9",
+        )
+        .expect("parsed");
+        assert_eq!(options.settings.readers, 7);
+        assert_eq!(options.settings.batch.documents(), 9);
+        assert_eq!(options.mode, Mode::DryRun);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for line in [
+            "--workers 0",
+            "-j 0",
+            "-j x",
+            "--batch-documents 100001",
+            "--batch-bytes 17M",
+            "--batch-bytes 1G",
+            "--write-concern 0",
+            "--write-concern {x:1}",
+            "--collection orders",
+            "--quiet --verbose",
+        ] {
+            assert!(options(line).is_err(), "{line}");
+        }
+    }
+}

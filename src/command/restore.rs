@@ -1,0 +1,195 @@
+//! Restores a dump: dump → plan → reader → batch → load → target → report.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+pub use crate::batch::{BatchLimits, ZeroTimestamps};
+use crate::dump::{Dump, Inventory};
+use crate::error::{Error, ErrorKind};
+use crate::facts::{ServerFacts, Topology};
+use crate::load::{self, Ending};
+pub use crate::load::{LoadSettings, OnRejection, Stop, memory_bytes_max};
+use crate::plan::{self, RestorePlan};
+pub use crate::plan::{ExistingPolicy, IndexPolicy, Insertion, Order, Selection, Validation};
+use crate::report::{
+    Context, DumpFacts, Observer, OptionValue, Outcome, Report, Skipped, TargetFacts,
+};
+use crate::target::Target;
+use crate::target::mongo::MongoTarget;
+pub use crate::target::mongo::{Connection, Journal, WriteConcern};
+use crate::target::null::NullTarget;
+
+/// What to restore, where to, and how.
+#[derive(Clone, Debug)]
+pub struct RestoreOptions {
+    /// The dump: its root, the folder of one database, or one `.bson` file.
+    pub dump: PathBuf,
+    /// Only this database, or the database to restore a folder or file to.
+    pub database: Option<String>,
+    /// Only this collection, or the collection to restore a file to.
+    pub collection: Option<String>,
+    /// Where it goes.
+    pub destination: Destination,
+    /// What is asked of the plan.
+    pub selection: Selection,
+    /// How the plan is run.
+    pub settings: LoadSettings,
+    /// Whether it is run at all.
+    pub mode: Mode,
+    /// The options as they are told in the report.
+    pub told: Vec<OptionValue>,
+}
+
+/// Where documents go.
+#[derive(Clone, Debug)]
+pub enum Destination {
+    /// To a server.
+    Server(Connection),
+    /// Nowhere: they are read, put into batches, and dropped.
+    Null,
+}
+
+/// Whether a plan is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It is.
+    Restore,
+    /// It is only made.
+    DryRun,
+}
+
+/// What a restore results in.
+#[derive(Debug)]
+pub enum Restored {
+    /// The plan as text; nothing was touched.
+    Planned(String),
+    /// What happened.
+    Ran(Box<Report>),
+}
+
+/// Restores a dump, or only plans it.
+///
+/// `began` is the moment from which the times of events and of the report count.
+///
+/// An error is returned only for what keeps the run from beginning; from then on everything is in
+/// the report.
+pub async fn restore(
+    options: &RestoreOptions,
+    observer: Arc<dyn Observer>,
+    stop: Stop,
+    began: Instant,
+) -> Result<Restored, Error> {
+    let dump =
+        Dump::locate(&options.dump, options.database.as_deref(), options.collection.as_deref())?;
+    let inventory = dump.scan()?;
+    match &options.destination {
+        Destination::Null => {
+            let run = Restore { options, inventory, facts: ServerFacts::null(), began };
+            run.into(Arc::new(NullTarget), "nowhere (null target)", observer, stop).await
+        }
+        Destination::Server(connection) => {
+            let (target, mut facts) = MongoTarget::connect(connection).await?;
+            let databases: BTreeSet<&str> =
+                inventory.entries.iter().map(|entry| entry.namespace.database()).collect();
+            facts.existing = target.existing(databases.into_iter()).await?;
+            let description = target.description().to_owned();
+            let run = Restore { options, inventory, facts, began };
+            run.into(Arc::new(target), &description, observer, stop).await
+        }
+    }
+}
+
+/// A restore whose dump is listed and whose target is known.
+struct Restore<'a> {
+    options: &'a RestoreOptions,
+    inventory: Inventory,
+    facts: ServerFacts,
+    began: Instant,
+}
+
+impl Restore<'_> {
+    async fn into<T: Target>(
+        self,
+        target: Arc<T>,
+        description: &str,
+        observer: Arc<dyn Observer>,
+        stop: Stop,
+    ) -> Result<Restored, Error> {
+        let plan = plan::plan(&self.inventory, self.options.selection, &self.facts);
+        self.refuse_empty(&plan)?;
+        if self.options.mode == Mode::DryRun {
+            return Ok(Restored::Planned(plan::text::describe(&plan)));
+        }
+        let settings = LoadSettings {
+            zero_timestamps: if self.facts.keeps_zero_timestamps() {
+                ZeroTimestamps::Kept
+            } else {
+                ZeroTimestamps::Detoured
+            },
+            ..self.options.settings
+        };
+        let mut context = self.context(&plan, description);
+        let (tally, ending) = load::load(plan, target, settings, observer, stop, self.began).await;
+        context.outcome = outcome(&ending);
+        Ok(Restored::Ran(Box::new(Report::new(&tally, context))))
+    }
+
+    fn context(&self, plan: &RestorePlan, description: &str) -> Context {
+        let skipped = plan.skipped.iter().map(|skipped| Skipped {
+            what: skipped.what.clone(),
+            reason: skipped.reason.clone(),
+            is_problem: skipped.is_problem,
+        });
+        let has_version = self.facts.topology != Topology::Null;
+        Context {
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            target: TargetFacts {
+                description: description.to_owned(),
+                server_version: has_version.then(|| self.facts.version.to_string()),
+            },
+            dump: DumpFacts {
+                path: self.options.dump.display().to_string(),
+                server_version: self.inventory.server_version.map(|version| version.to_string()),
+                tool_version: self.inventory.tool_version.clone(),
+            },
+            skipped: skipped.collect(),
+            outcome: Outcome::Finished,
+            options: self.options.told.clone(),
+        }
+    }
+
+    /// A dump of which nothing can be restored is an error: success would be a lie.
+    fn refuse_empty(&self, plan: &RestorePlan) -> Result<(), Error> {
+        if !plan.collections.is_empty() {
+            return Ok(());
+        }
+        let mut reasons: Vec<String> = plan
+            .skipped
+            .iter()
+            .take(5)
+            .map(|skipped| format!("{}: {}", skipped.what, skipped.reason))
+            .collect();
+        if plan.skipped.len() > reasons.len() {
+            reasons.push(format!("and {} more", plan.skipped.len() - reasons.len()));
+        }
+        let why = if reasons.is_empty() { "it is empty".to_owned() } else { reasons.join("; ") };
+        Err(Error::new(ErrorKind::Plan, format!("nothing in the dump can be restored: {why}"))
+            .in_file(&self.options.dump)
+            .hint("`restorm inspect` shows what a dump holds"))
+    }
+}
+
+fn outcome(ending: &Ending) -> Outcome {
+    match ending {
+        Ending::Finished => Outcome::Finished,
+        Ending::Interrupted => Outcome::Interrupted,
+        Ending::Stopped(error) => Outcome::Stopped {
+            error: match error.hint_text() {
+                Some(hint) => format!("{error}; {hint}"),
+                None => error.to_string(),
+            },
+        },
+    }
+}
