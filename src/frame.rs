@@ -88,7 +88,7 @@ impl<'a> Frame<'a> {
     ///
     /// A scan for the type's byte answers most documents without a walk.
     pub fn has_zero_timestamp(&self) -> bool {
-        self.bytes.contains(&TIMESTAMP)
+        memchr::memchr(TIMESTAMP, self.bytes).is_some()
             && self.fields().map_while(Result::ok).any(|field| {
                 field.kind == TIMESTAMP && field.value == [0; 8] && field.name != b"_id"
             })

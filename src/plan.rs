@@ -124,6 +124,8 @@ pub enum Creation {
     Create,
     /// It exists, is dropped, and is created.
     DropAndCreate,
+    /// It exists, cannot be dropped, and is emptied: a server keeps its own `system.js`.
+    Empty,
     /// It exists and is used as it is.
     Use,
 }
@@ -218,10 +220,11 @@ fn creation(
         return Ok(Creation::Create);
     };
     if selection.existing == ExistingPolicy::Drop {
-        if !entry.namespace.is_system() {
-            return Ok(Creation::DropAndCreate);
-        }
-        notes.push("a system collection cannot be dropped; documents are added to it".into());
+        return Ok(if entry.namespace.is_system() {
+            Creation::Empty
+        } else {
+            Creation::DropAndCreate
+        });
     }
     if existing.kind != entry.kind.name() {
         return Err(format!(
@@ -290,12 +293,11 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_system_collection_is_never_dropped() {
+    fn a_system_collection_is_emptied_rather_than_dropped() {
         let inventory = inventory(vec![entry("system.js", CollectionKind::Collection, 1)]);
         let selection = Selection { existing: ExistingPolicy::Drop, ..Selection::default() };
         let plan = plan(&inventory, selection, &facts_with("system.js", "collection"));
-        assert_eq!(plan.collections[0].creation, Creation::Use);
-        assert!(plan.collections[0].notes[0].contains("cannot be dropped"));
+        assert_eq!(plan.collections[0].creation, Creation::Empty);
     }
 
     #[test]

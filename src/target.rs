@@ -22,6 +22,9 @@ pub trait Target: Send + Sync + 'static {
         namespace: &Namespace,
     ) -> impl Future<Output = Result<(), TargetError>> + Send;
 
+    /// Deletes all documents of a collection.
+    fn empty(&self, namespace: &Namespace) -> impl Future<Output = Result<(), TargetError>> + Send;
+
     /// Creates a collection or view with these options.
     fn create(
         &self,

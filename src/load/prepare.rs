@@ -49,7 +49,11 @@ pub(super) async fn bring_about<T: Target>(run: &Run<T>, collection: usize) -> R
         let dropped = with_retries(run, collection, || run.target.drop_collection(&plan.namespace));
         dropped.await.map_err(|error| refused("cannot be dropped", plan, &error))?;
     }
-    if plan.creation != Creation::Use {
+    if plan.creation == Creation::Empty {
+        let emptied = with_retries(run, collection, || run.target.empty(&plan.namespace));
+        emptied.await.map_err(|error| refused("cannot be emptied", plan, &error))?;
+    }
+    if matches!(plan.creation, Creation::Create | Creation::DropAndCreate) {
         let created =
             with_retries(run, collection, || run.target.create(&plan.namespace, &plan.options));
         match created.await {

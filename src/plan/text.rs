@@ -41,6 +41,7 @@ fn describe_collection(text: &mut String, number: usize, plan: &CollectionPlan) 
     let action = match (plan.creation, plan.kind) {
         (Creation::Create, _) => "create it",
         (Creation::DropAndCreate, _) => "drop it, create it again",
+        (Creation::Empty, _) => "empty it, since it cannot be dropped",
         (Creation::Use, CollectionKind::View) => "leave it as it is",
         (Creation::Use, _) => "add to what is there",
     };

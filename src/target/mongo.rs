@@ -99,6 +99,16 @@ impl Target for MongoTarget {
         }
     }
 
+    async fn empty(&self, namespace: &Namespace) -> Result<(), TargetError> {
+        let command = doc! {
+            "delete": namespace.collection(),
+            "deletes": [ { "q": {}, "limit": 0 } ],
+            "writeConcern": self.write_concern_document()?,
+        };
+        let reply = self.run(namespace.database(), command).await?;
+        outcome::deleted(&reply)
+    }
+
     async fn create(&self, namespace: &Namespace, options: &Document) -> Result<(), TargetError> {
         let mut command = doc! { "create": namespace.collection() };
         command.extend(options.clone());

@@ -15,6 +15,10 @@ impl Target for NullTarget {
         Ok(())
     }
 
+    async fn empty(&self, _namespace: &Namespace) -> Result<(), TargetError> {
+        Ok(())
+    }
+
     async fn create(&self, _namespace: &Namespace, _options: &Document) -> Result<(), TargetError> {
         Ok(())
     }

@@ -35,7 +35,7 @@ const VOCABULARY: &str = "error | limits | namespace | facts | frame | exit";
 const FLOW: &str = "dump | plan | reader | batch | target | report";
 
 /// Where a crate, or a part of the standard library, may be used; nowhere if no place is named.
-const CRATES: [(&str, &[&str]); 14] = [
+const CRATES: [(&str, &[&str]); 13] = [
     ("clap", &["cli"]),
     ("mongodb", &["target", "probe"]),
     ("tokio", &["load", "target", "probe", "cli::signals", "main"]),
@@ -47,7 +47,6 @@ const CRATES: [(&str, &[&str]); 14] = [
     ("percent_encoding", &["dump"]),
     ("flate2", &["reader", "dump"]),
     ("zstd", &["reader", "dump"]),
-    ("mimalloc", &["main"]),
     (
         "bson",
         &[

@@ -56,6 +56,23 @@ pub(super) fn read(
     Ok(Reply { written, failures })
 }
 
+/// Reads the reply to a `delete` of everything: any refusal is a failure of the whole.
+pub(super) fn deleted(reply: &Document) -> Result<(), TargetError> {
+    if let Ok(error) = reply.get_document("writeConcernError") {
+        return Err(unconfirmed(error, reply));
+    }
+    let refusal = reply.get_array("writeErrors").ok().and_then(|errors| errors.first());
+    match refusal.and_then(Bson::as_document).map(failure) {
+        None => Ok(()),
+        Some(failure) => Err(TargetError {
+            fault: Fault::Refused,
+            code: Some(failure.code),
+            labels: Vec::new(),
+            message: failure.message,
+        }),
+    }
+}
+
 fn failure(error: &Document) -> WriteFailure {
     WriteFailure {
         index: integer(error.get("index")),
