@@ -88,7 +88,7 @@ def demo(options):
             return status
         with server() as uri:
             steps = [
-                (["seed", "--out", dump, *size, "--shape", "wide"], "Write a sample dump"),
+                (["seed", "--out", dump, *size, "--indexes", 2], "Write a sample dump"),
                 (["inspect", dump], "See what the dump holds"),
                 (["restore", dump, "--uri", uri], "Restore it"),
             ]

@@ -15,20 +15,18 @@ use crate::exit::ExitStatus;
 
 /// Parallel bulk restore for MongoDB.
 #[derive(Debug, Parser)]
-#[command(name = "restorm", version, about, long_about = None, max_term_width = 100)]
+#[command(name = "restorm", version, max_term_width = 100)]
 #[command(after_help = exit_table())]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
+/// The commands; what they say of themselves stands at their arguments.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Restore a dump directory, a database folder or a .bson file into MongoDB
     Restore(Box<restore::RestoreArgs>),
-    /// Show what a dump holds, and whether it is whole, without a server
     Inspect(inspect::InspectArgs),
-    /// Write a dump of made-up documents, the same ones every time
     Seed(seed::SeedArgs),
 }
 

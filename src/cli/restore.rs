@@ -37,9 +37,9 @@ pub struct RestoreArgs {
     #[arg(default_value = "dump", value_name = "DUMP")]
     dump: PathBuf,
 
-    /// Connection string, such as `mongodb://user:password@host:27017/?replicaSet=rs0`
-    #[arg(long, value_name = "URI", env = "RESTORM_URI", hide_env_values = true)]
-    #[arg(help_heading = "Connection")]
+    /// Connection string, such as `mongodb://user:password@host:27017/?replicaSet=rs0`; where no
+    /// server is named, that of the environment variable RESTORM_URI
+    #[arg(long, value_name = "URI", help_heading = "Connection")]
     uri: Option<String>,
 
     /// Server to connect to, `[set/]host[:port][,host…]` [default: localhost]
@@ -252,9 +252,12 @@ impl RestoreArgs {
         if self.null {
             return Ok(Destination::Null);
         }
+        let names_host = self.host.is_some() || self.port.is_some();
+        let of_environment = || std::env::var("RESTORM_URI").ok().filter(|uri| !uri.is_empty());
         let uri = match &self.uri {
             Some(uri) => uri.clone(),
-            None => uri_of(self.host.as_deref(), self.port)?,
+            None if names_host => uri_of(self.host.as_deref(), self.port)?,
+            None => of_environment().map_or_else(|| uri_of(None, None), Ok)?,
         };
         let connections = self.workers + self.parallel_index_builds + crate::limits::CREATES_AHEAD;
         Ok(Destination::Server(Connection {

@@ -6,3 +6,5 @@
 mod program;
 
 mod clone;
+mod help;
+mod inspect_json;
