@@ -79,13 +79,14 @@ def server():
 
 def demo(options):
     """Runs the steps until one fails; returns the status of the last."""
-    folder = Path(tempfile.mkdtemp(prefix="restorm-demo-"))
-    dump = folder / "dump"
     size = ["--collections", options.collections, "--documents", options.documents]
+    status = run(["cargo", "build", "--release", "--locked"], "Build the binary")
+    if status:
+        return status
+    # Beside the binary, so that the commands shown stay short.
+    folder = Path(tempfile.mkdtemp(prefix="demo-", dir=TARGET))
+    dump = folder / "dump"
     try:
-        status = run(["cargo", "build", "--release", "--locked"], "Build the binary")
-        if status:
-            return status
         with server() as uri:
             steps = [
                 (["seed", "--out", dump, *size, "--indexes", 2], "Write a sample dump"),

@@ -38,7 +38,7 @@ pub struct RestoreArgs {
     dump: PathBuf,
 
     /// Connection string, such as `mongodb://user:password@host:27017/?replicaSet=rs0`; where no
-    /// server is named, that of the environment variable RESTORM_URI
+    /// server is named, that of the environment variable `RESTORM_URI`
     #[arg(long, value_name = "URI", help_heading = "Connection")]
     uri: Option<String>,
 
