@@ -5,4 +5,10 @@
 #[path = "../support/program.rs"]
 mod program;
 
+mod broken;
+mod chance;
+mod cli;
 mod clone;
+mod golden;
+mod mangling;
+mod simulation;
