@@ -14,11 +14,7 @@ use crate::exit::ExitStatus;
 /// Every data file is read to its end and the structure of every document is checked. Damaged and
 /// cut files are named with the byte at which the damage begins, and the exit status is 1.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
-Examples:
-  restorm inspect dump
-  restorm inspect dump --db shop --collection orders
-  restorm inspect dump --json | jq .totals")]
+#[command(after_help = after_help())]
 pub struct InspectArgs {
     /// The dump directory
     #[arg(default_value = "dump")]
@@ -35,6 +31,17 @@ pub struct InspectArgs {
     /// Print JSON of the schema restorm.inspect/1 instead of a table
     #[arg(long)]
     json: bool,
+}
+
+fn after_help() -> String {
+    format!(
+        "Examples:\n  \
+         restorm inspect dump\n  \
+         restorm inspect dump --db shop --collection orders\n  \
+         restorm inspect dump --json | jq .totals\n\n\
+         Exit status:\n{}",
+        ExitStatus::table()
+    )
 }
 
 impl InspectArgs {

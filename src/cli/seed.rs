@@ -17,11 +17,7 @@ use crate::seed::{SeedSpec, Shape};
 /// The same arguments give the same documents, byte for byte, on any machine and any number of
 /// threads. Collections are named c00001, c00002 and so on.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "\
-Examples:
-  restorm seed --out dump --collections 1 --documents 1000000
-  restorm seed --out dump --collections 10000 --documents 100 --shape sink
-  restorm seed --out dump --documents 500000 --indexes 3 --compress zstd")]
+#[command(after_help = after_help())]
 pub struct SeedArgs {
     /// The dump directory to write; made where it is not there
     #[arg(long, short, value_name = "DIR")]
@@ -80,6 +76,17 @@ enum CompressArg {
     Gzip,
     /// .bson.zst, which mongorestore does not read
     Zstd,
+}
+
+fn after_help() -> String {
+    format!(
+        "Examples:\n  \
+         restorm seed --out dump --collections 1 --documents 1000000\n  \
+         restorm seed --out dump --collections 10000 --documents 100 --shape sink\n  \
+         restorm seed --out dump --documents 500000 --indexes 3 --compress zstd\n\n\
+         Exit status:\n{}",
+        ExitStatus::table()
+    )
 }
 
 impl SeedArgs {

@@ -68,6 +68,7 @@ async fn build_group<T: Target>(
     let Ok(_slot) = slots.acquire().await else {
         return;
     };
+    announce(&run, collection, &group);
     if group.len() > 1 && build(&run, collection, &group).await.is_ok() {
         return;
     }
@@ -75,6 +76,14 @@ async fn build_group<T: Target>(
         if let Err(error) = build(&run, collection, &[index]).await {
             report_failure(&run, collection, index, &error);
         }
+    }
+}
+
+/// Tells that the indexes are begun; once for each, however many commands it takes.
+fn announce<T: Target>(run: &Run<T>, collection: usize, group: &[usize]) {
+    for &index in group {
+        let index = run.plan.collections[collection].indexes[index].name.clone();
+        run.observe(&Event::IndexBegan { collection, index });
     }
 }
 
@@ -87,9 +96,6 @@ async fn build<T: Target>(
     let indexes: Vec<&IndexPlan> = group.iter().map(|&index| &plan.indexes[index]).collect();
     if !run.goes_on() {
         return Err(not_begun());
-    }
-    for index in &indexes {
-        run.observe(&Event::IndexBegan { collection, index: index.name.clone() });
     }
     let specs: Vec<_> = indexes.iter().map(|index| index.spec.clone()).collect();
     let began = Instant::now();
@@ -153,6 +159,7 @@ pub(super) async fn expire<T: Target>(run: &Run<T>) {
     for collection in collections {
         let plan = &run.plan.collections[collection];
         for index in (0..plan.indexes.len()).filter(|&index| plan.indexes[index].expires) {
+            announce(run, collection, &[index]);
             if let Err(error) = build(run, collection, &[index]).await {
                 report_failure(run, collection, index, &error);
             }

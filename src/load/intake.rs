@@ -125,7 +125,7 @@ impl<T: Target> Intake<T> {
             self.run.finish(collection);
             return false;
         }
-        self.run.goes_on() && !self.run.collection_has_failed(collection)
+        self.run.goes_on() && !self.run.is_refused(collection)
     }
 
     fn note_missing_ids(&self, collection: usize, documents: u64) {

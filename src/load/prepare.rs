@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+
+use tokio::time::Instant;
 
 use crate::dump::inventory::CollectionKind;
 use crate::error::{Error, ErrorKind};
@@ -29,7 +30,7 @@ pub(super) async fn prepare<T: Target>(run: Arc<Run<T>>, ready: async_channel::S
             continue;
         }
         if let Err(error) = bring_about(&run, collection).await {
-            run.fail_collection(collection, &error);
+            run.refuse_collection(collection, &error);
             continue;
         }
         run.begin(collection);

@@ -42,7 +42,10 @@ struct Progress {
     outstanding: AtomicUsize,
     /// Whether its file was read to the end.
     is_read: AtomicBool,
+    /// Whether it cannot be restored completely.
     has_failed: AtomicBool,
+    /// Whether the target takes no more of it.
+    is_refused: AtomicBool,
 }
 
 /// The queues between readers and workers: one that every worker takes from, and one for each
@@ -156,7 +159,13 @@ impl<T: Target> Run<T> {
         self.has_failed.store(true, Ordering::Release);
     }
 
-    /// Gives a collection up; what was written of it stays.
+    /// Gives a collection up that the target does not take; what was written of it stays.
+    pub(super) fn refuse_collection(&self, collection: usize, error: &Error) {
+        self.collections[collection].is_refused.store(true, Ordering::Release);
+        self.fail_collection(collection, error);
+    }
+
+    /// Notes that a collection cannot be restored completely; what was read of it is still sent.
     pub(super) fn fail_collection(&self, collection: usize, error: &Error) {
         let was_failed = self.collections[collection].has_failed.swap(true, Ordering::AcqRel);
         if !was_failed {
@@ -170,6 +179,11 @@ impl<T: Target> Run<T> {
 
     pub(super) fn collection_has_failed(&self, collection: usize) -> bool {
         self.collections[collection].has_failed.load(Ordering::Acquire)
+    }
+
+    /// Whether the target takes no more of a collection.
+    pub(super) fn is_refused(&self, collection: usize) -> bool {
+        self.collections[collection].is_refused.load(Ordering::Acquire)
     }
 
     /// Counts a batch, or the reading of the file, as on its way.

@@ -1,10 +1,11 @@
 //! Sends batches and accounts for every document of them.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use bson::raw::RawDocument;
 use bson::{Bson, RawBson, RawDocumentBuf};
+use tokio::time::Instant;
 
 use crate::batch::Batch;
 use crate::error::{Error, ErrorKind};
@@ -22,7 +23,7 @@ const DUPLICATE_KEY: i32 = 11000;
 pub(super) async fn work<T: Target>(run: Arc<Run<T>>, inbox: Inbox) {
     while let Some(batch) = next(&inbox).await {
         let collection = batch.collection;
-        if run.has_failed() || run.collection_has_failed(collection) {
+        if run.has_failed() || run.is_refused(collection) {
             run.observe(&Event::Unsent { collection, documents: batch.documents.into() });
         } else {
             Delivery::new(&run, &batch).deliver().await;
@@ -52,10 +53,29 @@ struct Delivery<'a, T> {
     inserted: u64,
     already_there: u64,
     failures: Vec<WriteFailure>,
-    repetition: u32,
+    outage: Outage,
     /// Whether an attempt may have been carried out without an answer, so that a duplicate may be
     /// the document itself.
     is_resent: bool,
+}
+
+/// The failures since the last answer; a batch that is answered for bit by bit may take its time.
+#[derive(Default)]
+struct Outage {
+    began: Option<Instant>,
+    repetition: u32,
+}
+
+impl Outage {
+    /// The pause before the next attempt; none where there have been attempts for long enough.
+    fn next(&mut self, retry_for: Duration) -> Option<Duration> {
+        let lasted = self.began.get_or_insert_with(Instant::now).elapsed();
+        if lasted >= retry_for {
+            return None;
+        }
+        self.repetition += 1;
+        Some(retry::delay(self.repetition))
+    }
 }
 
 /// Whether anything of a batch is to be sent.
@@ -75,7 +95,7 @@ impl<'a, T: Target> Delivery<'a, T> {
             inserted: 0,
             already_there: 0,
             failures: Vec::new(),
-            repetition: 0,
+            outage: Outage::default(),
             is_resent: false,
         }
     }
@@ -96,6 +116,7 @@ impl<'a, T: Target> Delivery<'a, T> {
             Ok(outcome) => outcome,
             Err(error) => return self.after(&insert, group, error).await,
         };
+        self.outage = Outage::default();
         self.inserted += u64::from(outcome.inserted);
         if outcome.not_tried > 0 {
             let indexes = group.indexes(self.batch.documents);
@@ -113,7 +134,10 @@ impl<'a, T: Target> Delivery<'a, T> {
         let stored = match self.stored(insert, &failures).await {
             Ok(stored) => stored,
             Err(error) => {
-                self.failures.extend(failures);
+                // Whether a duplicate is the document itself stays unknown, so that it counts as
+                // never answered for.
+                let is_known = |failure: &WriteFailure| failure.code != DUPLICATE_KEY;
+                self.failures.extend(failures.into_iter().filter(is_known));
                 return self.give_up(&error);
             }
         };
@@ -128,6 +152,11 @@ impl<'a, T: Target> Delivery<'a, T> {
                 self.failures.push(failure);
             }
         }
+        self.after_rejections()
+    }
+
+    /// Ends the run at a refused document, where that was asked for.
+    fn after_rejections(&self) -> Step {
         let stops = self.run.settings.on_rejection == OnRejection::StopRun;
         match self.failures.first() {
             Some(failure) if stops => {
@@ -155,16 +184,16 @@ impl<'a, T: Target> Delivery<'a, T> {
         if duplicates.is_empty() {
             return Ok(Vec::new());
         }
+        let mut outage = Outage::default();
         loop {
-            let found = self.run.target.stored(&insert.namespace, duplicates.clone()).await;
-            match found {
-                Err(error)
-                    if retry::verdict(&error, false) == Verdict::Retry
-                        && self.began.elapsed() < self.run.settings.retry_for =>
-                {
-                    tokio::time::sleep(retry::delay(self.repetition + 1)).await;
-                }
-                other => return other,
+            let error = match self.run.target.stored(&insert.namespace, duplicates.clone()).await {
+                Ok(found) => return Ok(found),
+                Err(error) => error,
+            };
+            let passes = retry::verdict(&error, false) == Verdict::Retry && !self.run.has_failed();
+            match outage.next(self.run.settings.retry_for) {
+                Some(delay) if passes => tokio::time::sleep(delay).await,
+                _ => return Err(error),
             }
         }
     }
@@ -184,7 +213,7 @@ impl<'a, T: Target> Delivery<'a, T> {
             }
             Verdict::Split => {
                 self.split(&group, &error);
-                Step::GoOn
+                self.after_rejections()
             }
             Verdict::FailCollection => self.give_up(&error),
         }
@@ -192,13 +221,10 @@ impl<'a, T: Target> Delivery<'a, T> {
 
     /// Waits before another attempt, unless there have been attempts for long enough.
     async fn pause(&mut self, error: TargetError) -> Step {
-        if self.began.elapsed() >= self.run.settings.retry_for {
-            self.run.fail(gave_up(&error, self.began.elapsed().as_secs()));
-            return Step::GiveUp;
-        }
+        let Some(delay) = self.outage.next(self.run.settings.retry_for) else {
+            return self.give_up(&error);
+        };
         self.is_resent |= error.fault != Fault::Unreachable;
-        self.repetition += 1;
-        let delay = retry::delay(self.repetition);
         let collection = self.batch.collection;
         self.run.observe(&Event::Retried { collection, reason: error.message, delay });
         tokio::time::sleep(delay).await;
@@ -218,12 +244,17 @@ impl<'a, T: Target> Delivery<'a, T> {
         self.groups.push(Documents::Only(first.to_vec()));
     }
 
+    /// Ends the run where the server is away for too long, else only the collection.
     fn give_up(&self, error: &TargetError) -> Step {
+        if retry::verdict(error, false) == Verdict::Retry {
+            self.run.fail(gave_up(error, self.run.settings.retry_for.as_secs()));
+            return Step::GiveUp;
+        }
         let mut failed = Error::new(ErrorKind::Write, error.message.clone());
         if let Some(code) = error.code {
             failed = failed.with_code(code);
         }
-        self.run.fail_collection(self.batch.collection, &failed);
+        self.run.refuse_collection(self.batch.collection, &failed);
         Step::GiveUp
     }
 

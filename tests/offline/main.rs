@@ -5,6 +5,12 @@
 #[path = "../support/program.rs"]
 mod program;
 
+mod broken;
+mod chance;
+mod cli;
 mod clone;
+mod golden;
 mod help;
 mod inspect_json;
+mod mangling;
+mod simulation;

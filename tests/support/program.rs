@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -57,6 +58,12 @@ impl Program {
     /// Sets a variable of its environment.
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    /// Runs it in this folder.
+    pub(crate) fn in_folder(mut self, folder: impl AsRef<Path>) -> Self {
+        self.command.current_dir(folder);
         self
     }
 
@@ -150,6 +157,12 @@ mod tests {
             Program::of("sh", &["-c", script]).arg("3").env("WORD", "over").input("in").run();
         assert_eq!(finished.status, Some(3));
         assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("in", "over\n"));
+    }
+
+    #[test]
+    fn a_program_runs_where_it_should() {
+        let finished = Program::of("sh", &["-c", "pwd"]).in_folder("/").run();
+        assert_eq!(finished.stdout, "/\n");
     }
 
     #[test]
