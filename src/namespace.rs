@@ -1,4 +1,6 @@
-//! A database and a collection name.
+//! A database and a collection name, and patterns over them.
+
+pub mod pattern;
 
 use std::fmt;
 

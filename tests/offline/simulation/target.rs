@@ -252,6 +252,16 @@ impl Target for FaultyTarget {
         .await
     }
 
+    async fn empty(&self, namespace: &Namespace) -> Result<(), TargetError> {
+        self.command("empty", about(namespace), |state| {
+            let stored = state.collections.entry(namespace.collection().to_owned()).or_default();
+            stored.documents.clear();
+            stored.order.clear();
+            Ok(())
+        })
+        .await
+    }
+
     async fn create(&self, namespace: &Namespace, _: &Document) -> Result<(), TargetError> {
         self.command("create", about(namespace), |state| {
             let stored = state.collections.entry(namespace.collection().to_owned()).or_default();
