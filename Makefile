@@ -8,7 +8,7 @@ WITH_MONGOD = if [ -z "$$MONGODB_URI" ]; then \
 	MONGOD=$$($(PYTHON) scripts/mongod.py path) || exit 1; export MONGOD; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test lint check bench docs clean
+.PHONY: help demo build test sim mangle lint check bench docs clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
@@ -22,6 +22,12 @@ build: ## Build the optimised binary, target/release/restorm
 
 test: ## Run all tests, those against a real server included
 	@$(WITH_MONGOD); set -x; $(CARGO) test --locked
+
+sim: ## Restore into a faulty target: SEED=n for one seed, SEEDS=n for many
+	RESTORM_SEED=$(SEED) RESTORM_SEEDS=$(SEEDS) $(CARGO) test --locked --test offline simulation
+
+mangle: ## Read mangled dumps: SEED=n for one seed, SEEDS=n for many
+	RESTORM_SEED=$(SEED) RESTORM_SEEDS=$(SEEDS) $(CARGO) test --locked --test offline mangling
 
 lint: ## Check the formatting and run clippy, where they are installed
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then set -x; $(CARGO) fmt --check; \

@@ -276,6 +276,7 @@ fn validate_scope(
 mod tests {
     use super::*;
     use bson::{doc, raw::RawDocumentBuf, spec::BinarySubtype};
+    use proptest::prelude::*;
 
     fn bytes(document: &bson::Document) -> Vec<u8> {
         document.to_vec().expect("encodes")
@@ -383,6 +384,61 @@ mod tests {
                     let _ = frame.has_zero_timestamp();
                 }
             }
+        }
+    }
+
+    fn any_document() -> impl Strategy<Value = bson::Document> {
+        let leaf = prop_oneof![
+            Just(bson::Bson::Null),
+            any::<bool>().prop_map(bson::Bson::Boolean),
+            any::<i32>().prop_map(bson::Bson::Int32),
+            any::<f64>().prop_map(bson::Bson::Double),
+            "\\PC{0,12}".prop_map(bson::Bson::String),
+            any::<(u32, u32)>().prop_map(|(time, increment)| {
+                bson::Bson::Timestamp(bson::Timestamp { time, increment })
+            }),
+            Just(bson::Bson::Timestamp(bson::Timestamp { time: 0, increment: 0 })),
+        ];
+        let value = leaf.prop_recursive(4, 30, 5, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(bson::Bson::Array),
+                prop::collection::vec(("[a-z_]{0,5}", inner), 0..4)
+                    .prop_map(|fields| bson::Bson::Document(fields.into_iter().collect())),
+            ]
+        });
+        prop::collection::vec(("(_id|[a-z]{0,4})", value), 0..6)
+            .prop_map(|fields| fields.into_iter().collect())
+    }
+
+    proptest! {
+        #[test]
+        fn a_walk_sees_what_was_encoded(document in any_document()) {
+            let bytes = bytes(&document);
+            let frame = Frame::new(&bytes).expect("a frame");
+            prop_assert_eq!(frame.validate(), Ok(()));
+            let names: Vec<_> = frame.fields().map(|field| field.expect("a field").name).collect();
+            let expected: Vec<_> = document.keys().map(String::as_bytes).collect();
+            prop_assert_eq!(names, expected);
+            prop_assert_eq!(frame.id().is_some(), document.contains_key("_id"));
+            let zero = bson::Bson::Timestamp(bson::Timestamp { time: 0, increment: 0 });
+            let has_zero = document.iter().any(|(name, value)| name != "_id" && *value == zero);
+            prop_assert_eq!(frame.has_zero_timestamp(), has_zero);
+        }
+
+        #[test]
+        fn no_bytes_make_it_leave_the_document(mut bytes in any::<Vec<u8>>()) {
+            bytes.splice(0..0, [0; 4]);
+            bytes.push(0);
+            let length = u32::try_from(bytes.len()).expect("short");
+            bytes[..4].copy_from_slice(&length.to_le_bytes());
+            let frame = Frame::new(&bytes).expect("a frame");
+            let _ = (frame.validate(), frame.id(), frame.has_zero_timestamp());
+            let seen: usize = frame
+                .fields()
+                .map_while(Result::ok)
+                .map(|field| 2 + field.name.len() + field.value.len())
+                .sum();
+            prop_assert!(seen + 5 <= bytes.len());
         }
     }
 }

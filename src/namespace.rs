@@ -65,6 +65,7 @@ impl fmt::Display for Namespace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_name_is_shown_on_one_line() {
@@ -79,5 +80,20 @@ mod tests {
         assert_eq!(weather.buckets().of_buckets(), Some(weather.clone()));
         assert_eq!(weather.of_buckets(), None);
         assert!(weather.buckets().is_system());
+    }
+
+    proptest! {
+        #[test]
+        fn any_name_is_one_line_and_buckets_lead_back(
+            database in "[^\\x00.]{1,20}",
+            collection in "\\PC{0,3}[^\\x00]{1,30}",
+        ) {
+            let namespace = Namespace::new(&database, &collection);
+            prop_assert_eq!(namespace.database(), &database);
+            prop_assert_eq!(namespace.collection(), &collection);
+            prop_assert!(!namespace.to_string().contains(char::is_control));
+            prop_assert_eq!(namespace.buckets().of_buckets(), Some(namespace.clone()));
+            prop_assert!(namespace.buckets().is_system());
+        }
     }
 }

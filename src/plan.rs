@@ -248,6 +248,7 @@ pub(crate) mod tests {
     use crate::dump::metadata::CollectionMetadata;
     use crate::facts::ExistingCollection;
     use bson::doc;
+    use proptest::prelude::*;
 
     pub(crate) fn entry(name: &str, kind: CollectionKind, bytes: u64) -> DumpEntry {
         DumpEntry {
@@ -338,5 +339,52 @@ pub(crate) mod tests {
         let plan = plan(&inventory(vec![broken]), Selection::default(), &ServerFacts::null());
         assert_eq!(plan.skipped[0].reason, "its metadata cannot be read");
         assert!(plan.skipped[0].is_problem);
+    }
+
+    /// A kind by number; every fourth entry has a problem.
+    fn numbered(number: usize, kind: usize, bytes: u64) -> DumpEntry {
+        let name = format!("c{number:02}");
+        let made = match kind % 3 {
+            0 => entry(&name, CollectionKind::Collection, bytes),
+            1 => with_options(&name, CollectionKind::View, doc! { "viewOn": "c00" }),
+            _ => with_options(
+                &name,
+                CollectionKind::TimeSeries,
+                doc! { "timeseries": { "timeField": "t" } },
+            ),
+        };
+        let problem = (kind % 4 == 3).then(|| "it is broken".to_owned());
+        DumpEntry { problem, ..made }
+    }
+
+    proptest! {
+        #[test]
+        fn every_entry_is_planned_or_left_out_with_a_reason_once(
+            kinds in prop::collection::vec((0_usize..12, 0_u64..100), 0..20),
+            drops in any::<bool>(),
+        ) {
+            let entries: Vec<_> = kinds
+                .iter()
+                .enumerate()
+                .map(|(number, (kind, bytes))| numbered(number, *kind, *bytes))
+                .collect();
+            let mut expected: Vec<_> =
+                entries.iter().map(|entry| entry.namespace.to_string()).collect();
+            let existing = if drops { ExistingPolicy::Drop } else { ExistingPolicy::Add };
+            let selection = Selection { existing, ..Selection::default() };
+            let plan = plan(&inventory(entries), selection, &facts_with("c01", "collection"));
+            let mut named: Vec<_> = plan
+                .collections
+                .iter()
+                .map(|collection| collection.namespace.to_string())
+                .chain(plan.skipped.iter().map(|skipped| skipped.what.clone()))
+                .collect();
+            named.sort();
+            expected.sort();
+            prop_assert_eq!(named, expected);
+            prop_assert!(plan.skipped.iter().all(|skipped| !skipped.reason.is_empty()));
+            let is_view = |plan: &CollectionPlan| plan.kind == CollectionKind::View;
+            prop_assert!(plan.collections.iter().map(is_view).is_sorted(), "views come last");
+        }
     }
 }

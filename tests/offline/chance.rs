@@ -68,9 +68,11 @@ impl Chance {
 
 /// Runs a test for every seed below `count`, or for what the environment asks for: the one seed
 /// `RESTORM_SEED`, or `RESTORM_SEEDS` of them. A failure names its seed.
+#[expect(clippy::print_stderr, reason = "whoever reads the failure needs its seed")]
 pub(crate) fn each_seed(count: u64, test: impl Fn(u64)) {
     let number = |name: &str| {
-        std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a seed is a number"))
+        let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
+        Some(text.parse::<u64>().expect("a seed is a number"))
     };
     let only = std::iter::repeat_n(number(ONE), REPETITIONS).flatten();
     let many = 0..number(MANY).unwrap_or(count);

@@ -78,7 +78,8 @@ fn make(root: &Path, chance: &mut Chance) {
 
 /// Mangles the content of a compressed file as often as what it is packed in.
 fn mangle_file(mut bytes: Vec<u8>, name: &str, chance: &mut Chance) -> Vec<u8> {
-    if !name.ends_with(".gz") || chance.percent(40) {
+    let is_packed = Path::new(name).extension().is_some_and(|extension| extension == "gz");
+    if !is_packed || chance.percent(40) {
         mangle(&mut bytes, chance);
         return bytes;
     }

@@ -1,6 +1,6 @@
 //! The dump that a simulated restore reads, and what is known of its documents.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use bson::{Bson, Document, doc};
@@ -82,15 +82,13 @@ fn collection(number: usize, chance: &mut Chance) -> Collection {
         let id = if earlier { place / 2 } else { place };
         let document = document(id, place, is_tidy, chance);
         if !is_tidy && chance.percent(3) {
-            held.push(match chance.percent(30) {
-                true => document.clone(),
-                false => encoded(&doc! { "_id": id_value(id), "place": -1, "held": true }),
-            });
+            let other = doc! { "_id": id_value(id), "place": -1, "held": true };
+            held.push(if chance.percent(30) { document.clone() } else { encoded(&other) });
         }
         documents.push(Made { bytes: document });
     }
-    let mut known = BTreeMap::new();
-    held.retain(|bytes| known.insert(id_of(bytes), ()).is_none());
+    let mut known = BTreeSet::new();
+    held.retain(|bytes| known.insert(id_of(bytes)));
     Collection { name: format!("c{number}"), documents, held, metadata: metadata(chance) }
 }
 

@@ -1,0 +1,7 @@
+//! Fuzzes Extended JSON of any age.
+#![no_main]
+
+#[path = "../subjects.rs"]
+mod subjects;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| subjects::extended_json(bytes));

@@ -1,0 +1,7 @@
+//! Fuzzes the bytes of a data file.
+#![no_main]
+
+#[path = "../subjects.rs"]
+mod subjects;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| subjects::frames(bytes));

@@ -1,0 +1,7 @@
+//! Fuzzes the text of a metadata file.
+#![no_main]
+
+#[path = "../subjects.rs"]
+mod subjects;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| subjects::metadata(bytes));
