@@ -71,7 +71,7 @@ impl Chance {
 #[expect(clippy::print_stderr, reason = "whoever reads the failure needs its seed")]
 pub(crate) fn each_seed(count: u64, test: impl Fn(u64)) {
     let number = |name: &str| {
-        let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
+        let text = std::env::var(name).ok().filter(|set| !set.is_empty())?;
         Some(text.parse::<u64>().expect("a seed is a number"))
     };
     let only = std::iter::repeat_n(number(ONE), REPETITIONS).flatten();
