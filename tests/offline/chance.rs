@@ -71,8 +71,8 @@ impl Chance {
 #[expect(clippy::print_stderr, reason = "whoever reads the failure needs its seed")]
 pub(crate) fn each_seed(count: u64, test: impl Fn(u64)) {
     let number = |name: &str| {
-        let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
-        Some(text.parse::<u64>().expect("a seed is a number"))
+        let value = std::env::var(name).ok().filter(|set| !set.is_empty())?;
+        Some(value.parse::<u64>().expect("a seed is a number"))
     };
     let only = std::iter::repeat_n(number(ONE), REPETITIONS).flatten();
     let many = 0..number(MANY).unwrap_or(count);
