@@ -177,7 +177,7 @@ fn plan_collection(
         return Err(problem.clone());
     }
     let mut notes = Vec::new();
-    let creation = creation(entry, selection, facts, &mut notes)?;
+    let creation = creation(entry, selection, facts)?;
     let metadata = entry.metadata.clone().unwrap_or_default();
     let mut options = options::creatable(metadata.options, &mut notes);
     let indexes = match selection.indexes {
@@ -213,7 +213,6 @@ fn creation(
     entry: &DumpEntry,
     selection: Selection,
     facts: &ServerFacts,
-    notes: &mut Vec<String>,
 ) -> Result<Creation, String> {
     let existing = facts.existing.iter().find(|there| there.namespace == entry.namespace);
     let Some(existing) = existing else {
@@ -232,11 +231,6 @@ fn creation(
             existing.kind,
             entry.kind.name()
         ));
-    }
-    if entry.kind == CollectionKind::View {
-        notes.push("the view exists and is left as it is".into());
-    } else {
-        notes.push("the collection exists; its options stay, documents are added".into());
     }
     Ok(Creation::Use)
 }

@@ -1,7 +1,7 @@
 //! The arguments of `restorm restore`.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -359,6 +359,9 @@ fn has_port(host: &str) -> bool {
 pub(super) async fn run(args: RestoreArgs) -> Result<ExitStatus, Error> {
     let began = Instant::now();
     let options = args.to_options()?;
+    if let Some(file) = &args.report {
+        check_writable(file)?;
+    }
     let stop = Stop::new();
     signals::listen(stop.clone());
     let progress = Arc::new(args.progress(began));
@@ -372,6 +375,15 @@ pub(super) async fn run(args: RestoreArgs) -> Result<ExitStatus, Error> {
         }
         Restored::Ran(report) => show(&args, &report),
     }
+}
+
+/// Finds out before the restore that its report could not be written after it.
+fn check_writable(file: &Path) -> Result<(), Error> {
+    std::fs::OpenOptions::new().append(true).create(true).open(file).map(drop).map_err(|error| {
+        Error::new(ErrorKind::Usage, format!("the report could not be written: {error}"))
+            .in_file(file)
+            .hint("nothing was restored; give --report a file in a folder that exists")
+    })
 }
 
 fn show(args: &RestoreArgs, report: &Report) -> Result<ExitStatus, Error> {

@@ -100,7 +100,7 @@ async fn build<T: Target>(
     let specs: Vec<_> = indexes.iter().map(|index| index.spec.clone()).collect();
     let began = Instant::now();
     with_retries(run, collection, || run.target.create_indexes(&plan.namespace, &specs)).await?;
-    let took = began.elapsed();
+    let took = began.elapsed() / u32::try_from(indexes.len()).unwrap_or(u32::MAX);
     for index in indexes {
         run.observe(&Event::IndexBuilt { collection, index: index.name.clone(), took });
     }

@@ -12,6 +12,7 @@ use crate::load::run::{Queues, Run, internal};
 use crate::plan::Insertion;
 use crate::reader;
 use crate::report::Event;
+use crate::report::format::counted;
 use crate::target::Target;
 
 /// Where readers put batches.
@@ -130,7 +131,8 @@ impl<T: Target> Intake<T> {
 
     fn note_missing_ids(&self, collection: usize, documents: u64) {
         if documents > 0 {
-            let text = format!("{documents} documents without an _id were given one");
+            let documents = counted(documents, "document", "documents");
+            let text = format!("{documents} without an _id got a new one");
             self.run.observe(&Event::Note { collection: Some(collection), text });
         }
     }

@@ -10,7 +10,8 @@ use crate::batch::{Batch, BufferPool};
 use crate::error::{Error, ErrorKind};
 use crate::limits::QUEUE_BATCHES;
 use crate::load::{Ending, LoadSettings, Stop};
-use crate::plan::{Insertion, RestorePlan, Validation};
+use crate::plan::{Creation, Insertion, RestorePlan, Validation};
+use crate::report::format::counted;
 use crate::report::{Event, Observer, Phase, PlannedCollection, Tally};
 use crate::target::{Insert, OnRefusal, Target, Validators};
 
@@ -132,6 +133,15 @@ impl<T: Target> Run<T> {
             indexes: plan.indexes.len(),
         });
         self.observe(&Event::Planned { collections: collections.collect() });
+        let existing = self.plan.collections.iter().filter(|plan| plan.creation == Creation::Use);
+        let existing = existing.count() as u64;
+        if existing > 0 {
+            let text = format!(
+                "{} already there: options stay as they are, documents and indexes are added",
+                counted(existing, "collection is", "collections are")
+            );
+            self.observe(&Event::Note { collection: None, text });
+        }
         for (collection, plan) in self.plan.collections.iter().enumerate() {
             let repairs = plan.indexes.iter().flat_map(|index| {
                 index.repairs.iter().map(|repair| format!("index `{}`: {repair}", index.name))

@@ -93,7 +93,7 @@ pub enum Event {
         collection: usize,
         /// The index.
         index: String,
-        /// How long its command took.
+        /// How long its command took, or its share of that where one command built several.
         took: Duration,
     },
     /// An index could not be built; the others go on.
