@@ -9,4 +9,12 @@
 mod program;
 mod support;
 
+mod bytes;
+mod failures;
+mod faults;
+mod golden;
 mod harness;
+mod interruption;
+mod options;
+mod recompression;
+mod write_concern;
