@@ -68,12 +68,23 @@ async fn build_group<T: Target>(
     let Ok(_slot) = slots.acquire().await else {
         return;
     };
+    begin(&run, collection, &group);
     if group.len() > 1 && build(&run, collection, &group).await.is_ok() {
         return;
     }
     for index in group {
         if let Err(error) = build(&run, collection, &[index]).await {
             report_failure(&run, collection, index, &error);
+        }
+    }
+}
+
+/// Tells that indexes are being built: once, however many commands it takes.
+fn begin<T: Target>(run: &Run<T>, collection: usize, group: &[usize]) {
+    if run.goes_on() {
+        for &index in group {
+            let index = run.plan.collections[collection].indexes[index].name.clone();
+            run.observe(&Event::IndexBegan { collection, index });
         }
     }
 }
@@ -87,9 +98,6 @@ async fn build<T: Target>(
     let indexes: Vec<&IndexPlan> = group.iter().map(|&index| &plan.indexes[index]).collect();
     if !run.goes_on() {
         return Err(not_begun());
-    }
-    for index in &indexes {
-        run.observe(&Event::IndexBegan { collection, index: index.name.clone() });
     }
     let specs: Vec<_> = indexes.iter().map(|index| index.spec.clone()).collect();
     let began = Instant::now();
@@ -153,6 +161,7 @@ pub(super) async fn expire<T: Target>(run: &Run<T>) {
     for collection in collections {
         let plan = &run.plan.collections[collection];
         for index in (0..plan.indexes.len()).filter(|&index| plan.indexes[index].expires) {
+            begin(run, collection, &[index]);
             if let Err(error) = build(run, collection, &[index]).await {
                 report_failure(run, collection, index, &error);
             }
