@@ -33,6 +33,7 @@ pub(super) struct Run<T> {
     failure: Mutex<Option<Error>>,
     has_failed: AtomicBool,
     validators_kept: AtomicBool,
+    is_abandoned: AtomicBool,
 }
 
 /// How far a collection is.
@@ -43,6 +44,8 @@ struct Progress {
     /// Whether its file was read to the end.
     is_read: AtomicBool,
     has_failed: AtomicBool,
+    /// Whether nothing more is sent of it.
+    is_given_up: AtomicBool,
 }
 
 /// The queues between readers and workers: one that every worker takes from, and one for each
@@ -105,6 +108,7 @@ impl<T: Target> Run<T> {
             failure: Mutex::default(),
             has_failed: AtomicBool::new(false),
             validators_kept: AtomicBool::new(false),
+            is_abandoned: AtomicBool::new(false),
         };
         (run, Queues::new(settings.workers))
     }
@@ -150,14 +154,32 @@ impl<T: Target> Run<T> {
         self.has_failed.load(Ordering::Acquire)
     }
 
+    /// Sends nothing more after a stop that was asked for while the server was away.
+    pub(super) fn abandon(&self) {
+        self.is_abandoned.store(true, Ordering::Release);
+    }
+
+    /// Whether batches that wait are still sent.
+    pub(super) fn sends(&self, collection: usize) -> bool {
+        !self.has_failed()
+            && !self.is_abandoned.load(Ordering::Acquire)
+            && !self.is_given_up(collection)
+    }
+
     /// Ends the run with this error; the first one counts.
     pub(super) fn fail(&self, error: Error) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         self.has_failed.store(true, Ordering::Release);
     }
 
-    /// Gives a collection up; what was written of it stays.
+    /// Gives a collection up: nothing more is sent of it, what was written stays.
     pub(super) fn fail_collection(&self, collection: usize, error: &Error) {
+        self.collections[collection].is_given_up.store(true, Ordering::Release);
+        self.fail_reading(collection, error);
+    }
+
+    /// Notes that a collection cannot be complete; what was read of it is still sent.
+    pub(super) fn fail_reading(&self, collection: usize, error: &Error) {
         let was_failed = self.collections[collection].has_failed.swap(true, Ordering::AcqRel);
         if !was_failed {
             let error = match error.hint_text() {
@@ -166,6 +188,11 @@ impl<T: Target> Run<T> {
             };
             self.observe(&Event::CollectionFailed { collection, error });
         }
+    }
+
+    /// Whether nothing more is sent of the collection.
+    pub(super) fn is_given_up(&self, collection: usize) -> bool {
+        self.collections[collection].is_given_up.load(Ordering::Acquire)
     }
 
     pub(super) fn collection_has_failed(&self, collection: usize) -> bool {

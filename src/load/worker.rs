@@ -22,10 +22,10 @@ const DUPLICATE_KEY: i32 = 11000;
 pub(super) async fn work<T: Target>(run: Arc<Run<T>>, inbox: Inbox) {
     while let Some(batch) = next(&inbox).await {
         let collection = batch.collection;
-        if run.has_failed() || run.collection_has_failed(collection) {
-            run.observe(&Event::Unsent { collection, documents: batch.documents.into() });
-        } else {
+        if run.sends(collection) {
             Delivery::new(&run, &batch).deliver().await;
+        } else {
+            run.observe(&Event::Unsent { collection, documents: batch.documents.into() });
         }
         drop(batch);
         run.finish(collection);
@@ -194,6 +194,11 @@ impl<'a, T: Target> Delivery<'a, T> {
     async fn pause(&mut self, error: TargetError) -> Step {
         if self.began.elapsed() >= self.run.settings.retry_for {
             self.run.fail(gave_up(&error, self.began.elapsed().as_secs()));
+            return Step::GiveUp;
+        }
+        if error.fault == Fault::Unreachable && !self.run.goes_on() {
+            // Who asked for a stop does not want to wait for a server to come back.
+            self.run.abandon();
             return Step::GiveUp;
         }
         self.is_resent |= error.fault != Fault::Unreachable;
