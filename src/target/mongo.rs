@@ -102,6 +102,7 @@ impl Target for MongoTarget {
     async fn create(&self, namespace: &Namespace, options: &Document) -> Result<(), TargetError> {
         let mut command = doc! { "create": namespace.collection() };
         command.extend(options.clone());
+        command.insert("writeConcern", self.write_concern_document()?);
         self.run(namespace.database(), command).await.map(drop)
     }
 
@@ -158,12 +159,16 @@ impl Target for MongoTarget {
         if self.ignores_unknown_index_options {
             command.insert("ignoreUnknownIndexOptions", true);
         }
+        command.insert("writeConcern", self.write_concern_document()?);
         self.run(namespace.database(), command).await.map(drop)
     }
 
     async fn expire_after(&self, namespace: &Namespace, seconds: &Bson) -> Result<(), TargetError> {
-        let command =
-            doc! { "collMod": namespace.collection(), "expireAfterSeconds": seconds.clone() };
+        let command = doc! {
+            "collMod": namespace.collection(),
+            "expireAfterSeconds": seconds.clone(),
+            "writeConcern": self.write_concern_document()?,
+        };
         self.run(namespace.database(), command).await.map(drop)
     }
 }
