@@ -23,10 +23,10 @@ fn arrive_unchanged(documents: &[Vec<u8>]) {
     assert!(there == expected, "{:?}\n{:?}", shown(&there), shown(&expected));
 }
 
-/// The beginnings of documents as hexadecimal digits.
+/// The beginnings of documents, in hexadecimal.
 fn shown(documents: &[Vec<u8>]) -> Vec<String> {
-    let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    documents.iter().map(|document| digits(&document[..document.len().min(80)])).collect()
+    let begins = documents.iter().map(|document| &document[..document.len().min(80)]);
+    begins.map(|begin| format!("{begin:02x?}")).collect()
 }
 
 /// Fields of types and forms that encoders write no more or never did.
@@ -114,7 +114,7 @@ fn ids_of_every_type_beside_a_zero_timestamp() {
         field(0x7f, "_id", &[]),
     ];
     let with = |more: &[Vec<u8>]| -> Vec<_> {
-        ids.iter().map(|id| document(&[&[id.clone()], more].concat())).collect()
+        ids.iter().map(|id| document(&[std::slice::from_ref(id), more].concat())).collect()
     };
     arrive_unchanged(&with(&[]));
     arrive_unchanged(&with(&[zero("t")]));

@@ -3,7 +3,6 @@
 use crate::program::{Finished, Program, Running};
 use serde_json::Value;
 use std::path::Path;
-use std::time::Duration;
 use tempfile::TempDir;
 
 /// A restore to be run.
@@ -44,12 +43,6 @@ impl Restore {
     /// Adds arguments.
     pub(crate) fn args(mut self, arguments: &[&str]) -> Self {
         self.program = self.program.args(arguments);
-        self
-    }
-
-    /// Calls it hung after this time.
-    pub(crate) fn time_max(mut self, time_max: Duration) -> Self {
-        self.program = self.program.time_max(time_max);
         self
     }
 
