@@ -82,6 +82,10 @@ pub const RETRY_DELAY_MAX: Duration = Duration::from_secs(5);
 /// takes about ten seconds, to have happened twice.
 pub const RETRY_FOR: Duration = Duration::from_secs(60);
 
+/// How long batches in flight are tried again once a stop was asked for: as long as the driver
+/// looks for a server, so that a short failure is survived and a server that is gone is not.
+pub const STOP_GRACE: Duration = Duration::from_secs(10);
+
 /// How long the first connection may take before the server is called unreachable.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -379,7 +379,10 @@ pub(super) async fn run(args: RestoreArgs) -> Result<ExitStatus, Error> {
 
 /// Finds out before the restore that its report could not be written after it.
 fn check_writable(file: &Path) -> Result<(), Error> {
-    std::fs::OpenOptions::new().append(true).create(true).open(file).map(drop).map_err(|error| {
+    let is_new = !file.exists();
+    let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
+    let checked = opened.and_then(|_| if is_new { std::fs::remove_file(file) } else { Ok(()) });
+    checked.map_err(|error| {
         Error::new(ErrorKind::Usage, format!("the report could not be written: {error}"))
             .in_file(file)
             .hint("nothing was restored; give --report a file in a folder that exists")

@@ -7,7 +7,7 @@ use bson::oid::ObjectId;
 
 use crate::batch::{Batch, Batcher};
 use crate::error::Error;
-use crate::frame::Frame;
+use crate::frame::{Field, Frame};
 use crate::load::run::{Queues, Run, internal};
 use crate::plan::Insertion;
 use crate::reader;
@@ -95,13 +95,16 @@ impl<T: Target> Intake<T> {
                 }
                 Err(error) => break Err(error),
             };
-            let full = if frame.starts_with_id() || frame.id().is_some() {
-                batcher.push(frame, position)
+            let stored = if frame.starts_with_id() {
+                None
+            } else if frame.id().is_some() {
+                with_id_in_front(frame)
             } else {
                 without_id += 1;
-                let bytes = with_id(frame);
-                Frame::new(&bytes).ok().and_then(|frame| batcher.push(frame, position))
+                Some(with_new_id(frame))
             };
+            let frame = stored.as_deref().and_then(|bytes| Frame::new(bytes).ok()).unwrap_or(frame);
+            let full = batcher.push(frame, position);
             if let Some(batch) = full
                 && !self.send(queue, batch)
             {
@@ -138,9 +141,28 @@ impl<T: Target> Intake<T> {
     }
 }
 
+/// The document with its `_id` moved to the front, as a server stores it; moved here, so that what
+/// is stored can be recognised as this document. Nothing where its fields cannot be told apart.
+fn with_id_in_front(frame: Frame<'_>) -> Option<Vec<u8>> {
+    let mut fields: Vec<Field<'_>> = frame.fields().collect::<Result<_, _>>().ok()?;
+    let place = fields.iter().position(|field| field.name == b"_id")?;
+    fields[..=place].rotate_right(1);
+    let document = frame.bytes();
+    let mut bytes = Vec::with_capacity(document.len());
+    bytes.extend_from_slice(&document[..4]);
+    for field in fields {
+        bytes.push(field.kind);
+        bytes.extend_from_slice(field.name);
+        bytes.push(0);
+        bytes.extend_from_slice(field.value);
+    }
+    bytes.push(0);
+    Some(bytes)
+}
+
 /// The document with a new `_id` in front, as a server would add it; added here, so that a batch
 /// sent twice cannot leave the document there twice.
-fn with_id(frame: Frame<'_>) -> Vec<u8> {
+fn with_new_id(frame: Frame<'_>) -> Vec<u8> {
     const FIELD: &[u8] = b"\x07_id\0";
     let id = ObjectId::new().bytes();
     let document = frame.bytes();
@@ -161,10 +183,20 @@ mod tests {
     #[test]
     fn an_id_is_put_in_front() {
         let bytes = doc! { "a": 1, "b": "two" }.to_vec().expect("encodes");
-        let with = with_id(Frame::new(&bytes).expect("a frame"));
+        let with = with_new_id(Frame::new(&bytes).expect("a frame"));
         let frame = Frame::new(&with).expect("a frame");
         assert!(frame.starts_with_id());
         frame.validate().expect("valid");
         assert_eq!(frame.fields().count(), 3);
+    }
+
+    #[test]
+    fn an_id_further_back_is_moved_to_the_front() {
+        let bytes = doc! { "a": 1, "b": [ { "_id": 9 } ], "_id": "x", "c": 2 }.to_vec();
+        let moved = with_id_in_front(Frame::new(&bytes.expect("encodes")).expect("a frame"));
+        let expected = doc! { "_id": "x", "a": 1, "b": [ { "_id": 9 } ], "c": 2 }.to_vec();
+        assert_eq!(moved, Some(expected.expect("encodes")));
+        let without = doc! { "a": 1 }.to_vec().expect("encodes");
+        assert_eq!(with_id_in_front(Frame::new(&without).expect("a frame")), None);
     }
 }

@@ -34,6 +34,7 @@ pub(super) struct Run<T> {
     failure: Mutex<Option<Error>>,
     has_failed: AtomicBool,
     validators_kept: AtomicBool,
+    is_abandoned: AtomicBool,
 }
 
 /// How far a collection is.
@@ -109,6 +110,7 @@ impl<T: Target> Run<T> {
             failure: Mutex::default(),
             has_failed: AtomicBool::new(false),
             validators_kept: AtomicBool::new(false),
+            is_abandoned: AtomicBool::new(false),
         };
         (run, Queues::new(settings.workers))
     }
@@ -161,6 +163,18 @@ impl<T: Target> Run<T> {
     /// Whether an error ended the run, so that nothing more is sent.
     pub(super) fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Acquire)
+    }
+
+    /// Sends nothing more after a stop that was asked for while the server was away.
+    pub(super) fn abandon(&self) {
+        self.is_abandoned.store(true, Ordering::Release);
+    }
+
+    /// Whether batches that wait are still sent.
+    pub(super) fn sends(&self, collection: usize) -> bool {
+        !self.has_failed()
+            && !self.is_abandoned.load(Ordering::Acquire)
+            && !self.is_refused(collection)
     }
 
     /// Ends the run with this error; the first one counts.

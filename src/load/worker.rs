@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use crate::batch::Batch;
 use crate::error::{Error, ErrorKind};
 use crate::frame::Frame;
+use crate::limits::STOP_GRACE;
 use crate::load::OnRejection;
 use crate::load::retry::{self, Verdict};
 use crate::load::run::{Inbox, Run};
@@ -19,14 +20,17 @@ use crate::target::{Documents, Fault, Insert, Target, TargetError, Validators, W
 /// `DuplicateKey`.
 const DUPLICATE_KEY: i32 = 11000;
 
+/// `Unauthorized`.
+const UNAUTHORIZED: i32 = 13;
+
 /// Takes batches until the queues close.
 pub(super) async fn work<T: Target>(run: Arc<Run<T>>, inbox: Inbox) {
     while let Some(batch) = next(&inbox).await {
         let collection = batch.collection;
-        if run.has_failed() || run.is_refused(collection) {
-            run.observe(&Event::Unsent { collection, documents: batch.documents.into() });
-        } else {
+        if run.sends(collection) {
             Delivery::new(&run, &batch).deliver().await;
+        } else {
+            run.observe(&Event::Unsent { collection, documents: batch.documents.into() });
         }
         drop(batch);
         run.finish(collection);
@@ -60,21 +64,33 @@ struct Delivery<'a, T> {
 }
 
 /// The failures since the last answer; a batch that is answered for bit by bit may take its time.
-#[derive(Default)]
 struct Outage {
-    began: Option<Instant>,
+    /// When the first attempt that failed was begun.
+    began: Instant,
     repetition: u32,
 }
 
 impl Outage {
-    /// The pause before the next attempt; none where there have been attempts for long enough.
-    fn next(&mut self, retry_for: Duration) -> Option<Duration> {
-        let lasted = self.began.get_or_insert_with(Instant::now).elapsed();
-        if lasted >= retry_for {
-            return None;
+    fn new() -> Self {
+        Self { began: Instant::now(), repetition: 0 }
+    }
+
+    /// Notes that an attempt begins; it begins an outage if it is the first to fail.
+    fn attempt(&mut self) {
+        if self.repetition == 0 {
+            self.began = Instant::now();
         }
+    }
+
+    /// Whether there have been attempts for this long.
+    fn lasts(&self, time: Duration) -> bool {
+        self.began.elapsed() >= time
+    }
+
+    /// The pause before the next attempt.
+    fn next(&mut self) -> Duration {
         self.repetition += 1;
-        Some(retry::delay(self.repetition))
+        retry::delay(self.repetition)
     }
 }
 
@@ -95,7 +111,7 @@ impl<'a, T: Target> Delivery<'a, T> {
             inserted: 0,
             already_there: 0,
             failures: Vec::new(),
-            outage: Outage::default(),
+            outage: Outage::new(),
             is_resent: false,
         }
     }
@@ -112,11 +128,12 @@ impl<'a, T: Target> Delivery<'a, T> {
 
     async fn send(&mut self, group: Documents) -> Step {
         let insert = self.run.insert(self.batch.collection);
+        self.outage.attempt();
         let outcome = match self.run.target.insert(&insert, self.batch, &group).await {
             Ok(outcome) => outcome,
             Err(error) => return self.after(&insert, group, error).await,
         };
-        self.outage = Outage::default();
+        self.outage = Outage::new();
         self.inserted += u64::from(outcome.inserted);
         if outcome.not_tried > 0 {
             let indexes = group.indexes(self.batch.documents);
@@ -184,17 +201,17 @@ impl<'a, T: Target> Delivery<'a, T> {
         if duplicates.is_empty() {
             return Ok(Vec::new());
         }
-        let mut outage = Outage::default();
+        let mut outage = Outage::new();
         loop {
             let error = match self.run.target.stored(&insert.namespace, duplicates.clone()).await {
                 Ok(found) => return Ok(found),
                 Err(error) => error,
             };
             let passes = retry::verdict(&error, false) == Verdict::Retry && !self.run.has_failed();
-            match outage.next(self.run.settings.retry_for) {
-                Some(delay) if passes => tokio::time::sleep(delay).await,
-                _ => return Err(error),
+            if !passes || outage.lasts(self.run.settings.retry_for) {
+                return Err(error);
             }
+            tokio::time::sleep(outage.next()).await;
         }
     }
 
@@ -221,9 +238,15 @@ impl<'a, T: Target> Delivery<'a, T> {
 
     /// Waits before another attempt, unless there have been attempts for long enough.
     async fn pause(&mut self, error: TargetError) -> Step {
-        let Some(delay) = self.outage.next(self.run.settings.retry_for) else {
+        if !self.run.goes_on() && self.outage.lasts(STOP_GRACE) {
+            // Who asked for a stop does not want to wait for a server to come back.
+            self.run.abandon();
+            return Step::GiveUp;
+        }
+        if self.outage.lasts(self.run.settings.retry_for) {
             return self.give_up(&error);
-        };
+        }
+        let delay = self.outage.next();
         self.is_resent |= error.fault != Fault::Unreachable;
         let collection = self.batch.collection;
         self.run.observe(&Event::Retried { collection, reason: error.message, delay });
@@ -253,6 +276,10 @@ impl<'a, T: Target> Delivery<'a, T> {
         let mut failed = Error::new(ErrorKind::Write, error.message.clone());
         if let Some(code) = error.code {
             failed = failed.with_code(code);
+        }
+        if error.code == Some(UNAUTHORIZED) {
+            let database = self.run.plan.collections[self.batch.collection].namespace.database();
+            failed = failed.hint(format!("the role restore, or readWrite on `{database}`, may"));
         }
         self.run.refuse_collection(self.batch.collection, &failed);
         Step::GiveUp

@@ -179,7 +179,7 @@ impl Summary {
             byte_rate(rates.average_bytes_per_second),
             byte_rate(rates.peak_bytes_per_second)
         );
-        self.fact("written", &sent);
+        self.fact("sent", &sent);
         let after = times.indexes + times.time_to_live;
         let time = format!(
             "{}: {} in data, {} more in indexes",

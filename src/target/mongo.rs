@@ -45,7 +45,10 @@ impl MongoTarget {
     }
 
     async fn run(&self, database: &str, command: Document) -> Result<Document, TargetError> {
-        self.client.database(database).run_command(command).await.map_err(|e| errors::of(&e))
+        let reply = self.client.database(database).run_command(command).await;
+        let reply = reply.map_err(|error| errors::of(&error))?;
+        outcome::confirmed(&reply)?;
+        Ok(reply)
     }
 
     /// Sends a raw write command and reads what the server says of each document.
@@ -112,6 +115,7 @@ impl Target for MongoTarget {
     async fn create(&self, namespace: &Namespace, options: &Document) -> Result<(), TargetError> {
         let mut command = doc! { "create": namespace.collection() };
         command.extend(options.clone());
+        command.insert("writeConcern", self.write_concern_document()?);
         self.run(namespace.database(), command).await.map(drop)
     }
 
@@ -168,12 +172,16 @@ impl Target for MongoTarget {
         if self.ignores_unknown_index_options {
             command.insert("ignoreUnknownIndexOptions", true);
         }
+        command.insert("writeConcern", self.write_concern_document()?);
         self.run(namespace.database(), command).await.map(drop)
     }
 
     async fn expire_after(&self, namespace: &Namespace, seconds: &Bson) -> Result<(), TargetError> {
-        let command =
-            doc! { "collMod": namespace.collection(), "expireAfterSeconds": seconds.clone() };
+        let command = doc! {
+            "collMod": namespace.collection(),
+            "expireAfterSeconds": seconds.clone(),
+            "writeConcern": self.write_concern_document()?,
+        };
         self.run(namespace.database(), command).await.map(drop)
     }
 }

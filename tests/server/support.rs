@@ -1,13 +1,18 @@
 //! Servers for the tests, and what is looked at on them.
 
+pub(crate) mod dump;
 mod mongod;
 mod pool;
+pub(crate) mod proxy;
+pub(crate) mod raw;
+mod restore;
 mod server;
 mod state;
 
 pub(crate) use mongod::Mongod;
-pub(crate) use server::Server;
-pub(crate) use state::{differences, state_of};
+pub(crate) use restore::{Restore, Restored};
+pub(crate) use server::{PASSWORD, Server, connect};
+pub(crate) use state::{differences, md5_sum, state_of, stored};
 
 use std::sync::OnceLock;
 use tokio::runtime::{Builder, Runtime};

@@ -55,6 +55,12 @@ impl Program {
         self
     }
 
+    /// Adds arguments.
+    pub(crate) fn args<S: AsRef<OsStr>>(mut self, arguments: &[S]) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
     /// Sets a variable of its environment.
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
@@ -153,8 +159,12 @@ mod tests {
     #[test]
     fn a_program_is_heard_on_both_streams() {
         let script = "cat; echo $WORD >&2; exit $0";
-        let finished =
-            Program::of("sh", &["-c", script]).arg("3").env("WORD", "over").input("in").run();
+        let finished = Program::of("sh", &["-c"])
+            .args(&[script])
+            .arg("3")
+            .env("WORD", "over")
+            .input("in")
+            .run();
         assert_eq!(finished.status, Some(3));
         assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("in", "over\n"));
     }

@@ -15,7 +15,7 @@ OK: 3 collections restored, 1,234,560 documents inserted in 47 s
   from       dump, 1.23 GB on disk, taken from server 7.0.2
   to         mongodb://127.0.0.1:27017, server 8.0.4
   inserted   1,234,560 documents, 30,864 inserts/s on average, 48,456 at peak
-  written    1.23 GB, 30.8 MB/s on average, 40.5 MB/s at peak
+  sent       1.23 GB, 30.8 MB/s on average, 40.5 MB/s at peak
   time       47 s: 40 s in data, 7.0 s more in indexes
   indexes    2 of 2 built, 14 s of build time in all
 
@@ -43,7 +43,7 @@ FINISHED WITH FAILURES: 8 documents rejected, 1 index not built; 9,990 documents
   from       dump, 1.00 MB on disk, taken from server 7.0.2
   to         mongodb://127.0.0.1:27017, server 8.0.4
   inserted   9,990 documents, 4,343 inserts/s on average, 9,990 at peak
-  written    1.00 MB, 435 kB/s on average, 1.00 MB/s at peak
+  sent       1.00 MB, 435 kB/s on average, 1.00 MB/s at peak
   time       2.5 s: 2.3 s in data, 0 s more in indexes
   indexes    1 of 2 built, 200 ms of build time in all
   retries    1
@@ -86,7 +86,7 @@ INTERRUPTED after 5.3 s at 33 %: 10,000 documents inserted, batches in flight we
   from       dump, 3.00 MB on disk, taken from server 7.0.2
   to         mongodb://127.0.0.1:27017, server 8.0.4
   inserted   10,000 documents, 1,961 inserts/s on average, 2,000 at peak
-  written    1.00 MB, 196 kB/s on average, 200 kB/s at peak
+  sent       1.00 MB, 196 kB/s on average, 200 kB/s at peak
   time       5.3 s: 5.1 s in data, 0 s more in indexes
   indexes    0 of 1 built, 0 s of build time in all
 
@@ -111,7 +111,7 @@ NOT COMPLETE: 1 of 2 collections not restored completely, 1 file could not be us
   from       dump, 1.00 MB on disk, taken from server 7.0.2
   to         mongodb://127.0.0.1:27017, server 8.0.4
   inserted   10,010 documents, 902 inserts/s on average, 2,510 at peak
-  written    1.00 MB, 90.2 kB/s on average, 251 kB/s at peak
+  sent       1.00 MB, 90.2 kB/s on average, 251 kB/s at peak
   time       11 s: 11 s in data, 0 s more in indexes
   indexes    1 of 1 built, 7.0 s of build time in all
 

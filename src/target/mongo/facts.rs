@@ -42,6 +42,10 @@ impl MongoTarget {
                 if let Some(code) = error.code {
                     failed = failed.with_code(code);
                 }
+                // The server's code is the same whether nobody logged in or the user lacks a right.
+                if error.message.contains("requires authentication") {
+                    return failed.hint("give a user and password in the connection string");
+                }
                 failed.hint(format!("the user needs a role such as readWrite on `{database}`"))
             })?;
             existing.extend(listed);

@@ -32,9 +32,7 @@ pub(super) fn read(
     sent: u32,
     on_refusal: OnRefusal,
 ) -> Result<Reply, TargetError> {
-    if let Ok(error) = reply.get_document("writeConcernError") {
-        return Err(unconfirmed(error, reply));
-    }
+    confirmed(reply)?;
     let failures = match reply.get_array("writeErrors") {
         Ok(errors) => errors.iter().filter_map(Bson::as_document).map(failure).collect(),
         Err(_) => Vec::new(),
@@ -56,11 +54,16 @@ pub(super) fn read(
     Ok(Reply { written, failures })
 }
 
+/// Whether what a command did is as durable as its write concern asks.
+pub(super) fn confirmed(reply: &Document) -> Result<(), TargetError> {
+    match reply.get_document("writeConcernError") {
+        Ok(error) => Err(unconfirmed(error, reply)),
+        Err(_) => Ok(()),
+    }
+}
+
 /// Reads the reply to a `delete` of everything: any refusal is a failure of the whole.
 pub(super) fn deleted(reply: &Document) -> Result<(), TargetError> {
-    if let Ok(error) = reply.get_document("writeConcernError") {
-        return Err(unconfirmed(error, reply));
-    }
     let refusal = reply.get_array("writeErrors").ok().and_then(|errors| errors.first());
     match refusal.and_then(Bson::as_document).map(failure) {
         None => Ok(()),

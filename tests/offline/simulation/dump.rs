@@ -37,6 +37,14 @@ pub(super) fn id_of(bytes: &[u8]) -> Vec<u8> {
     [&[id.kind], id.value].concat()
 }
 
+/// The document as a server stores it, with its `_id` in front.
+pub(super) fn stored_form(bytes: &[u8]) -> Vec<u8> {
+    let document = bson::Document::from_reader(bytes).expect("made by this test");
+    let mut stored = doc! { "_id": document.get("_id").expect("an id").clone() };
+    stored.extend(document);
+    encoded(&stored)
+}
+
 /// Whether a document has a field of this name, which says how the target takes it.
 pub(super) fn has(bytes: &[u8], name: &str) -> bool {
     let frame = Frame::new(bytes).expect("a frame");

@@ -2,7 +2,7 @@
 
 use super::pool::{self, Place};
 use super::{Mongod, runtime};
-use mongodb::bson::{Document, doc};
+use mongodb::bson::{Bson, Document, doc};
 use mongodb::options::ClientOptions;
 use mongodb::{Client, error::Error};
 use std::time::{Duration, Instant};
@@ -12,6 +12,9 @@ const OWN_DATABASES: [&str; 3] = ["admin", "config", "local"];
 
 /// Time a server has to become primary of a set of one.
 const ELECTION_SECONDS_MAX: u64 = 30;
+
+/// The password of every user that a test makes.
+pub(crate) const PASSWORD: &str = "correct-horse";
 
 /// What becomes of a server after the test.
 enum Lease {
@@ -142,6 +145,36 @@ impl Server {
         names
     }
 
+    /// The restore's commands that the profiler saw in a database, in their order; ends profiling,
+    /// which `{ "profile": 2 }` begins.
+    pub(crate) fn profiled(&self, database: &str) -> Vec<Document> {
+        self.run(database, doc! { "profile": 0 });
+        let command = doc! {
+            "find": "system.profile", "filter": { "appName": "restorm" },
+            "sort": { "$natural": 1 }, "batchSize": 10_000,
+        };
+        let reply = self.run(database, command);
+        let seen = reply.get_document("cursor").and_then(|cursor| cursor.get_array("firstBatch"));
+        let command = |entry: &Bson| entry.as_document()?.get_document("command").ok().cloned();
+        seen.expect("a batch").iter().filter_map(command).collect()
+    }
+
+    /// Makes a user with these roles on a private server with `--auth`, and returns the connection
+    /// string of that user. The server's own client cannot be used any more: the first user, who
+    /// may do everything, ends the time in which no login is needed.
+    pub(crate) fn user(&self, name: &str, roles: &[Document]) -> String {
+        let login = |name: &str| {
+            self.uri.replacen("://", &format!("://{name}:{PASSWORD}@"), 1) + "/?authSource=admin"
+        };
+        let root = doc! { "createUser": "root", "pwd": PASSWORD, "roles": ["root"] };
+        // It is there already where this is the second user.
+        let _ = self.try_run("admin", root);
+        let admin = connect(&login("root")).database("admin");
+        let user = doc! { "createUser": name, "pwd": PASSWORD, "roles": roles };
+        runtime().block_on(async { admin.run_command(user).await }).expect("a user is made");
+        login(name)
+    }
+
     /// Kills the server as a power cut would.
     pub(crate) fn kill(&mut self) {
         self.mongod().kill();
@@ -196,7 +229,8 @@ impl Drop for Server {
     }
 }
 
-fn connect(uri: &str) -> Client {
+/// A client of the server at this connection string.
+pub(crate) fn connect(uri: &str) -> Client {
     runtime().block_on(async {
         let options = ClientOptions::parse(uri).await.expect("the URI is well formed");
         Client::with_options(options).expect("the options are consistent")

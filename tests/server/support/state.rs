@@ -92,11 +92,34 @@ async fn read_documents(database: &Database, collection: &str) -> Result<(u64, u
     let (mut count, mut sum) = (0, 0_u128);
     let mut cursor = database.collection::<Document>(collection).find(doc! {}).await?;
     while cursor.advance().await? {
-        let digest: [u8; 16] = Md5::digest(cursor.current().as_bytes()).into();
-        sum = sum.wrapping_add(u128::from_be_bytes(digest));
+        sum = sum.wrapping_add(digest(cursor.current().as_bytes()));
         count += 1;
     }
     Ok((count, sum))
+}
+
+fn digest(document: &[u8]) -> u128 {
+    u128::from_be_bytes(Md5::digest(document).into())
+}
+
+/// The `md5_sum` of a collection that holds these documents.
+pub(crate) fn md5_sum(documents: &[Vec<u8>]) -> String {
+    let sum = documents.iter().fold(0_u128, |sum, bytes| sum.wrapping_add(digest(bytes)));
+    format!("{sum:032x}")
+}
+
+/// The documents of a collection, byte for byte, in the order in which they are stored.
+pub(crate) fn stored(client: &Client, database: &str, collection: &str) -> Vec<Vec<u8>> {
+    let collection = client.database(database).collection::<Document>(collection);
+    let read = async {
+        let mut documents = Vec::new();
+        let mut cursor = collection.find(doc! {}).sort(doc! { "$natural": 1 }).await?;
+        while cursor.advance().await? {
+            documents.push(cursor.current().as_bytes().to_vec());
+        }
+        Ok::<_, Error>(documents)
+    };
+    runtime().block_on(read).expect("the documents can be read")
 }
 
 async fn rows(database: &Database, command: Document) -> Result<Vec<Document>, Error> {
