@@ -11,6 +11,7 @@ Cases:
     ten-times  a dump ten times as large beside plain: the ratio of peak memory
     gzip       plain compressed by gzip -6 beside plain: the ratio of rates, and the CPU of
                `gzip -dc` over the same files
+    settings   the plain restore with one setting changed at a time; not part of all
     tiny       1000 collections x 20 documents beside 1000 empty collections, whose restore is
                creation alone
 
@@ -47,6 +48,14 @@ CASES = ["plain", "giant", "ten-times", "gzip", "tiny"]
 
 
 Run = collections.namedtuple("Run", ["label", "dump", "words"])
+
+# What the case "settings" varies.
+SETTINGS = {
+    "--batch-documents": ["100", "500", "1000", "2000", "5000", "20000"],
+    "--workers": ["1", "2", "4", "8", "16"],
+    "--write-concern": ["majority", "1 --journal off", "1 --journal on"],
+    "--parallel-collections": ["1", "2", "4", "8"],
+}
 
 
 class Dump:
@@ -132,6 +141,8 @@ class Bench:
                 *self.restores("1 time", plain, null=True),
                 *self.restores("10 times", ten, null=True),
             ]
+        if case == "settings":
+            return [*self.variations(plain)]
         if case == "gzip":
             packed = self.gzipped()
             return [
@@ -141,6 +152,14 @@ class Bench:
             ]
         tiny, empty = self.dump("tiny", 1000, 20), self.dump("empty", 1000, 0)
         return [*self.restores("tiny", tiny), *self.restores("creation alone", empty)]
+
+    def variations(self, dump):
+        """The plain restore with one setting changed at a time."""
+        for flag, values in SETTINGS.items():
+            for value in values:
+                words = [RESTORM, "restore", dump.folder, *self.options.restorm_arg]
+                words += ["--uri", URI, flag, *value.split(" ")]
+                yield Run(f"{flag} {value}", dump, words)
 
     def measure(self, case):
         """Runs a case the wanted number of times, forwards and backwards in turn."""
@@ -154,7 +173,8 @@ class Bench:
 
     def keep(self, sample):
         """Writes a sample down before the next run begins."""
-        sample["command"] = sample["command"].replace(str(self.work), "WORK")
+        command = sample["command"].replace(str(self.work), "WORK")
+        sample["command"] = command.replace(f"{CLONE}/", "")
         self.samples.append(sample)
         with open(self.raw, "a") as raw:
             raw.write(json.dumps(sample) + "\n")
@@ -371,6 +391,8 @@ def ratios(case, groups):
         "gzip": ("gzip", "plain", "documents/s", per_second),
         "tiny": ("tiny", "creation alone", "wall time", lambda s: s["wall_s"]),
     }
+    if case == "settings":
+        return
     if case == "plain":
         pair = ("plain: restorm", "plain: mongorestore")
         if pair[1] in groups:
@@ -401,7 +423,7 @@ def parse():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--case", choices=["all", *CASES], default="plain")
+    parser.add_argument("--case", choices=["all", "settings", *CASES], default="plain")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each kind (default 3)")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the documents to use")
     parser.add_argument("--name", default=None, help="of the results' folder (default: the case)")

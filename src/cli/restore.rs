@@ -363,8 +363,9 @@ pub(super) async fn run(args: RestoreArgs) -> Result<ExitStatus, Error> {
         check_writable(file)?;
     }
     let stop = Stop::new();
-    signals::listen(stop.clone());
     let progress = Arc::new(args.progress(began));
+    let screen = Arc::clone(&progress);
+    signals::listen(stop.clone(), move |line| screen.tell(line));
     let observer = Arc::clone(&progress);
     let restored = restore(&options, observer, stop, began).await;
     progress.finish();

@@ -6,13 +6,14 @@ use crate::cli::output;
 use crate::exit::ExitStatus;
 use crate::load::Stop;
 
-/// Listens for SIGINT and SIGTERM as long as the program runs.
-pub(super) fn listen(stop: Stop) {
+/// Listens for SIGINT and SIGTERM as long as the program runs; `tell` shows a line to the user
+/// without disturbing what else is on the screen.
+pub(super) fn listen(stop: Stop, tell: impl Fn(&str) + Send + 'static) {
     tokio::spawn(async move {
         let (Ok(mut interrupt), Ok(mut terminate)) =
             (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
         else {
-            output::say("warning: signals cannot be caught; Ctrl-C ends the run at once");
+            tell("signals cannot be caught; Ctrl-C ends the run at once");
             return;
         };
         loop {
@@ -24,7 +25,7 @@ pub(super) fn listen(stop: Stop) {
                 output::say("aborted; batches in flight are not accounted for");
                 abort();
             }
-            output::say("stopping: finishing what is in flight (again to abort)");
+            tell("stopping: finishing what is in flight; once more aborts");
             stop.request();
         }
     });

@@ -154,8 +154,13 @@ impl<'a> Walk<'a> {
     /// A file or folder in the folder of the database that came last.
     fn in_database(&mut self, item: &DirEntry) {
         if item.file_type().is_dir() {
-            let holds_data = layout::holds_data(item.path()).unwrap_or(false);
-            return self.skip(item.path(), "is a folder inside that of a database", holds_data);
+            let is_dump = layout::is_dump(item.path());
+            let reason = if is_dump {
+                "is a dump inside the folder of a database; restore it by itself"
+            } else {
+                "is a folder inside that of a database"
+            };
+            return self.skip(item.path(), reason, is_dump);
         }
         let name = item.file_name().to_string_lossy();
         match filename::role(&name) {
@@ -516,7 +521,7 @@ mod tests {
             ("bad_metadata", true, "orders.metadata.json: the metadata is not valid: EOF"),
             ("bad_percent_name", false, "a%zz.bson: the name holds a `%`"),
             ("cut_name_without_metadata", false, ".bson: the name was cut and no metadata"),
-            ("folder_in_database", false, "old: is a folder inside that of a database"),
+            ("folder_in_database", false, "old: is a dump inside the folder of a database"),
             ("illegal_database_name", false, "my shop: the folder's name is no name of a database"),
             ("metadata_gzip_truncated", true, "json.gz: the metadata file cannot be decompressed"),
             (

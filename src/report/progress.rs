@@ -70,6 +70,13 @@ impl Progress {
         Self { shared, display: Mutex::new(Some(thread)) }
     }
 
+    /// Shows a line that no event makes, above the bars where there are any.
+    pub fn tell(&self, text: &str) {
+        if let Some(news) = &mut lock(&self.shared).news {
+            news.tell(text);
+        }
+    }
+
     /// Shows what is still to be shown, takes bars away, and returns the tally. Later events are
     /// counted but not shown.
     pub fn finish(&self) -> Tally {

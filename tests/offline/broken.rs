@@ -59,7 +59,7 @@ const BROKEN: [Broken; 26] = [
         ".bson: the name was cut and no metadata tells the whole",
         5,
     ),
-    incomplete("folder_in_database", "shop/old: is a folder inside that of a database", 5),
+    incomplete("folder_in_database", "shop/old: is a dump inside the folder of a database", 5),
     damaged(
         "gzip_corrupt",
         "shop/orders.bson.gz, byte 210: the gzip data is damaged: corrupt gzip stream",

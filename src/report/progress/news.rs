@@ -31,6 +31,11 @@ impl News {
         std::mem::take(&mut self.lines)
     }
 
+    /// Adds a line that no event makes.
+    pub(super) fn tell(&mut self, text: &str) {
+        self.lines.push(one_line(text));
+    }
+
     /// Makes a line of the event if a person wants one; `tally` has it counted already.
     pub(super) fn take_note(&mut self, at: Duration, event: &Event, tally: &Tally) {
         let about = |collection: usize, text: &str| match tally.collections().get(collection) {
