@@ -149,7 +149,9 @@ pub(super) async fn create_views<T: Target>(run: &Run<T>) {
 pub(super) async fn expire<T: Target>(run: &Run<T>) {
     let expires = |collection: &usize| {
         let plan = &run.plan.collections[*collection];
-        plan.expire_after_seconds.is_some() || plan.indexes.iter().any(|index| index.expires)
+        let expires =
+            plan.expire_after_seconds.is_some() || plan.indexes.iter().any(|index| index.expires);
+        expires && !run.is_refused(*collection)
     };
     let collections: Vec<usize> = (0..run.plan.collections.len()).filter(expires).collect();
     if collections.is_empty() {

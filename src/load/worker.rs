@@ -278,11 +278,23 @@ impl<'a, T: Target> Delivery<'a, T> {
             failed = failed.with_code(code);
         }
         if error.code == Some(UNAUTHORIZED) {
-            let database = self.run.plan.collections[self.batch.collection].namespace.database();
-            failed = failed.hint(format!("the role restore, or readWrite on `{database}`, may"));
+            failed = failed.hint(self.missing_role());
         }
         self.run.refuse_collection(self.batch.collection, &failed);
         Step::GiveUp
+    }
+
+    /// Who may insert what this user may not.
+    fn missing_role(&self) -> String {
+        let plan = &self.run.plan.collections[self.batch.collection];
+        if plan.namespace == plan.data_namespace {
+            format!(
+                "the role readWrite on `{}` may, and the role restore",
+                plan.namespace.database()
+            )
+        } else {
+            "buckets of time-series collections need the role restore".to_owned()
+        }
     }
 
     /// Tells what became of every document of the batch.
