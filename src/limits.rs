@@ -20,16 +20,17 @@ pub const BATCH_BYTES_MAX: usize = DOCUMENT_BYTES_MAX - 2 * COMMAND_OVERHEAD_BYT
 pub const BATCH_DOCUMENTS_MAX: usize = 100_000;
 
 /// Documents in a batch, unless told otherwise. Below 1000 the cost per command shows on both
-/// sides; 2000 small documents still fit a processor's cache, and save the client a tenth of its
-/// time over 1000 (docs/performance.md).
+/// sides; 2000 small documents cost the client 0.28 µs each against 0.37 µs at 1000, and larger
+/// batches hold more memory for little (docs/benchmarks/2026-11-30-settings).
 pub const BATCH_DOCUMENTS_DEFAULT: usize = 2000;
 
 /// Bytes in a batch, unless told otherwise. A server works in groups of 256 KiB, so a batch of a
 /// megabyte keeps it busy; larger batches only hold more memory.
 pub const BATCH_BYTES_DEFAULT: usize = 1024 * 1024;
 
-/// Batches in flight, unless told otherwise: the throughput of one server levels off at about
-/// four, and twice that hides the wait for the journal (docs/performance.md).
+/// Batches in flight, unless told otherwise: the throughput of one server levels off at two to
+/// four, and twice that hides longer ways and the wait for the journal
+/// (docs/benchmarks/2026-11-30-settings).
 pub const WORKERS_DEFAULT: usize = 8;
 
 /// More batches in flight than this only queue at the server.
