@@ -92,7 +92,7 @@ impl<T: Target> Run<T> {
         stop: Stop,
         began: Instant,
     ) -> (Self, Queues) {
-        let (loaded, to_index) = async_channel::unbounded();
+        let (loaded, to_index) = async_channel::bounded(plan.collections.len().max(1));
         let buffers = settings.workers + settings.readers + QUEUE_BATCHES;
         let run = Self {
             collections: plan.collections.iter().map(|_| Progress::default()).collect(),
@@ -235,7 +235,7 @@ impl<T: Target> Run<T> {
             if self.is_loaded(collection) {
                 self.observe(&Event::DataEnded { collection });
             }
-            // The channel has no bound and lives as long as the run.
+            // The channel has room for every collection and lives as long as the run.
             let _ = self.loaded.try_send(collection);
         }
     }
