@@ -118,8 +118,8 @@ pub(crate) fn holds_data(folder: &Path) -> Result<bool, Error> {
     Ok(false)
 }
 
-/// Whether a folder is a database's or a dump's own: files of collections lie in it or in one of its
-/// folders. What cannot be read is not looked into.
+/// Whether a folder is a database's or a dump's own: files of collections lie in it or in one of
+/// its folders. What cannot be read is not looked into.
 pub(crate) fn is_dump(folder: &Path) -> bool {
     let holds_data = |folder: &Path| holds_data(folder).unwrap_or(false);
     let folders = fs::read_dir(folder).into_iter().flatten().flatten().map(|item| item.path());
