@@ -382,7 +382,8 @@ fn hint_of_outage(message: &str, uri: &ServerUri) -> &'static str {
         return "the server refused or failed to prove an identity; see --tls-ca-file and \
                 --tls-certificate-key-file";
     }
-    if has_tls && (message.contains("corrupt message") || message.contains("InvalidContentType")) {
+    let speaks_otherwise = ["corrupt message", "InvalidContentType", "handshake eof"];
+    if has_tls && speaks_otherwise.iter().any(|words| message.contains(words)) {
         return "the server does not speak TLS; leave --tls out";
     }
     if !has_tls && message.contains("end of file") {
