@@ -2,8 +2,11 @@
 //!
 //! The only user of clap and the only place that prints.
 
+mod configuration;
+pub mod connection;
 pub mod inspect;
 mod output;
+mod password;
 pub mod restore;
 pub mod seed;
 mod signals;

@@ -46,6 +46,42 @@ pub enum Topology {
     Null,
 }
 
+/// What a server is, apart from what it says its version is: several speak MongoDB's protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Product {
+    /// MongoDB itself.
+    MongoDb,
+    /// MongoDB behind the proxy of Atlas' shared clusters.
+    AtlasProxy,
+    /// Amazon `DocumentDB`.
+    DocumentDb,
+    /// Azure Cosmos DB with request units.
+    CosmosDb,
+    /// The `DocumentDB` engine on `PostgreSQL`: Azure's vCore clusters and others.
+    DocumentDbEngine,
+    /// `FerretDB`.
+    FerretDb,
+}
+
+impl Product {
+    /// Its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MongoDb => "MongoDB",
+            Self::AtlasProxy => "MongoDB Atlas, shared",
+            Self::DocumentDb => "Amazon DocumentDB",
+            Self::CosmosDb => "Azure Cosmos DB",
+            Self::DocumentDbEngine => "DocumentDB on PostgreSQL",
+            Self::FerretDb => "FerretDB",
+        }
+    }
+
+    /// Whether the server is MongoDB's own, so that its version says what it can do.
+    pub fn is_mongodb(self) -> bool {
+        matches!(self, Self::MongoDb | Self::AtlasProxy)
+    }
+}
+
 /// What is asked of a server before a plan is made.
 #[derive(Clone, Debug)]
 pub struct ServerFacts {
@@ -53,6 +89,8 @@ pub struct ServerFacts {
     pub version: ServerVersion,
     /// How it is deployed.
     pub topology: Topology,
+    /// What it is.
+    pub product: Product,
     /// The collections it holds already, per database of the dump.
     pub existing: Vec<ExistingCollection>,
 }
@@ -72,6 +110,7 @@ impl ServerFacts {
         Self {
             version: ServerVersion::new(99, 0, 0),
             topology: Topology::Null,
+            product: Product::MongoDb,
             existing: Vec::new(),
         }
     }
@@ -79,6 +118,9 @@ impl ServerFacts {
     /// Whether an insert can keep a top-level `Timestamp(0, 0)` as it is
     /// (`bypassEmptyTsReplacement`: 8.0, and from 7.0.13, 6.0.17 and 5.0.29).
     pub fn keeps_zero_timestamps(&self) -> bool {
+        if !self.product.is_mongodb() {
+            return false;
+        }
         let version = self.version;
         match (version.major, version.minor) {
             (5, 0) => version.patch >= 29,
@@ -90,13 +132,35 @@ impl ServerFacts {
 
     /// Whether `createIndexes` takes `ignoreUnknownIndexOptions` (4.1.9).
     pub fn ignores_unknown_index_options(&self) -> bool {
-        self.version >= ServerVersion::new(4, 1, 9)
+        self.product.is_mongodb() && self.version >= ServerVersion::new(4, 1, 9)
+    }
+}
+
+impl ServerFacts {
+    /// Whether a collection can be created with a UUID that is given (`applyOps` with `ui`).
+    pub fn takes_uuids(&self) -> bool {
+        self.product == Product::MongoDb && self.topology != Topology::Sharded
+    }
+
+    /// Whether users and roles can be merged (`_mergeAuthzCollections`).
+    pub fn merges_users(&self) -> bool {
+        self.product == Product::MongoDb
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_look_alike_is_not_judged_by_the_version_it_claims() {
+        let real = ServerFacts::null();
+        let claimed = ServerFacts { product: Product::FerretDb, ..ServerFacts::null() };
+        assert!(real.keeps_zero_timestamps() && real.ignores_unknown_index_options());
+        assert!(!claimed.keeps_zero_timestamps() && !claimed.ignores_unknown_index_options());
+        assert!(real.merges_users() && !claimed.merges_users());
+        assert!(real.takes_uuids() && !claimed.takes_uuids());
+    }
 
     fn keeps(text: &str) -> bool {
         let version = ServerVersion::parse(text).expect("a version");

@@ -111,6 +111,9 @@ pub async fn load<T: Target>(
     }
     finish::create_views(&run).await;
     finish::expire(&run).await;
+    for text in run.target.notes() {
+        run.observe(&Event::Note { collection: None, text });
+    }
     run.observe(&Event::PhaseBegan(Phase::Ended));
     run.end()
 }

@@ -54,6 +54,12 @@ pub trait Target: Send + Sync + 'static {
         specs: &[Document],
     ) -> impl Future<Output = Result<(), TargetError>> + Send;
 
+    /// What had to be left out of commands since this was last asked, as sentences without their
+    /// final period.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Sets the age at which the server deletes the collection's documents.
     fn expire_after(
         &self,

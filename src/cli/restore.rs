@@ -7,6 +7,9 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 
+use crate::cli::connection::{
+    ConnectionArgs, Server, StandardInput, Surroundings, split_positionals,
+};
 use crate::cli::output::{self, Stream};
 use crate::cli::signals;
 use crate::command::restore::{
@@ -31,24 +34,19 @@ use crate::report::{OptionValue, Progress, Report, Verbosity, json, text};
 /// they were dumped, and every one of them is accounted for at the end.
 #[derive(Args, Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "flags as typed; options have enums")]
-#[command(after_help = after_help())]
+#[command(after_help = after_help(), disable_help_flag = true)]
+#[command(override_usage = "restorm restore [OPTIONS] [DUMP] [URI]")]
 pub struct RestoreArgs {
-    /// The dump: its root, the folder of one database, or one .bson file
-    #[arg(default_value = "dump", value_name = "DUMP")]
-    dump: PathBuf,
+    /// The dump: its root, the folder of one database, or one .bson file [default: dump]
+    #[arg(value_name = "DUMP")]
+    positionals: Vec<PathBuf>,
 
-    /// Connection string, such as `mongodb://user:password@host:27017/?replicaSet=rs0`; where no
-    /// server is named, that of the environment variable `RESTORM_URI`
-    #[arg(long, value_name = "URI", help_heading = "Connection")]
-    uri: Option<String>,
+    /// Print help; `-h` is the host, as in mongorestore
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
 
-    /// Server to connect to, `[set/]host[:port][,host…]` [default: localhost]
-    #[arg(long, value_name = "HOST", conflicts_with = "uri", help_heading = "Connection")]
-    host: Option<String>,
-
-    /// Port of the server, where the host does not say it [default: 27017]
-    #[arg(long, value_name = "PORT", conflicts_with = "uri", help_heading = "Connection")]
-    port: Option<u16>,
+    #[command(flatten)]
+    connection: ConnectionArgs,
 
     /// Who acknowledges a write: majority, a number, a tag, or {w:…, j:…, wtimeout:…}
     #[arg(long, alias = "writeConcern", value_name = "CONCERN", help_heading = "Connection")]
@@ -61,7 +59,7 @@ pub struct RestoreArgs {
     journal: Option<OnOff>,
 
     /// Read everything and send nothing: measures the tool without a server
-    #[arg(long, conflicts_with_all = ["uri", "host", "port"], help_heading = "Connection")]
+    #[arg(long, help_heading = "Connection")]
     null: bool,
 
     /// Restore only this database; for a database folder or a file, restore into it
@@ -207,11 +205,16 @@ fn write_concern(text: &str) -> Result<WriteConcern, String> {
 impl RestoreArgs {
     /// The arguments as options of the command.
     fn to_options(&self) -> Result<RestoreOptions, Error> {
+        let (positional, dump) = split_positionals(&self.positionals)?;
+        let input =
+            if dump == Some(Path::new("-")) { StandardInput::Dump } else { StandardInput::Free };
+        let server = self.server(positional, input)?;
+        let of_server = server.as_ref().and_then(|server| server.database.clone());
         Ok(RestoreOptions {
-            dump: self.dump.clone(),
-            database: self.db.clone(),
+            dump: dump.unwrap_or(Path::new("dump")).to_path_buf(),
+            database: self.db.clone().or(of_server),
             collection: self.collection.clone(),
-            destination: self.destination()?,
+            destination: self.destination(server.as_ref()),
             selection: self.selection(),
             settings: LoadSettings {
                 readers: self.parallel_collections,
@@ -248,27 +251,40 @@ impl RestoreArgs {
         }
     }
 
-    fn destination(&self) -> Result<Destination, Error> {
+    /// The server, which nothing names where nothing is sent.
+    fn server(
+        &self,
+        positional: Option<&str>,
+        input: StandardInput,
+    ) -> Result<Option<Server>, Error> {
         if self.null {
-            return Ok(Destination::Null);
+            if self.connection.names_server() || positional.is_some() {
+                return Err(Error::new(
+                    ErrorKind::Usage,
+                    "--null sends nothing; it cannot be used with a server",
+                ));
+            }
+            return Ok(None);
         }
-        let names_host = self.host.is_some() || self.port.is_some();
-        let of_environment = || std::env::var("RESTORM_URI").ok().filter(|uri| !uri.is_empty());
-        let uri = match &self.uri {
-            Some(uri) => uri.clone(),
-            None if names_host => uri_of(self.host.as_deref(), self.port)?,
-            None => of_environment().map_or_else(|| uri_of(None, None), Ok)?,
+        let around =
+            Surroundings { positional, database: self.db.as_deref(), input, warns: !self.quiet };
+        self.connection.server(around).map(Some)
+    }
+
+    fn destination(&self, server: Option<&Server>) -> Destination {
+        let Some(server) = server else {
+            return Destination::Null;
         };
         let connections = self.workers + self.parallel_index_builds + crate::limits::CREATES_AHEAD;
-        Ok(Destination::Server(Connection {
-            uri,
+        Destination::Server(Connection {
+            uri: server.uri.to_text(),
             write_concern: self.write_concern.clone(),
             journal: self.journal.map(|journal| match journal {
                 OnOff::On => Journal::On,
                 OnOff::Off => Journal::Off,
             }),
             connections_max: u32::try_from(connections).unwrap_or(u32::MAX),
-        }))
+        })
     }
 
     /// What differs from the defaults, as the report tells it.
@@ -327,32 +343,6 @@ impl RestoreArgs {
             Progress::lines(began, Box::new(std::io::stderr()), self.verbosity())
         }
     }
-}
-
-/// A connection string from a host list, which may begin with the name of a replica set.
-fn uri_of(host: Option<&str>, port: Option<u16>) -> Result<String, Error> {
-    let (set, hosts) = match host.unwrap_or("localhost").split_once('/') {
-        Some((set, hosts)) => (Some(set), hosts),
-        None => (None, host.unwrap_or("localhost")),
-    };
-    if hosts.is_empty() {
-        return Err(Error::new(ErrorKind::Usage, "the host is empty")
-            .hint("for example --host db1.example.com --port 27017"));
-    }
-    let hosts: Vec<String> = hosts
-        .split(',')
-        .map(|host| match port {
-            Some(port) if !has_port(host) => format!("{host}:{port}"),
-            _ => host.to_owned(),
-        })
-        .collect();
-    let query = set.map(|set| format!("?replicaSet={set}")).unwrap_or_default();
-    Ok(format!("mongodb://{}/{query}", hosts.join(",")))
-}
-
-/// Whether a host says its port; the colons of a bracketed IPv6 address do not.
-fn has_port(host: &str) -> bool {
-    host.rsplit_once(']').map_or(host, |(_, after)| after).contains(':')
 }
 
 /// Runs the command and shows what came of it.
@@ -443,18 +433,16 @@ mod tests {
         assert_eq!(options.settings, settings_default());
         assert_eq!(options.mode, Mode::Restore);
         assert!(options.told.is_empty());
-        assert_eq!(uri(""), "mongodb://localhost/");
+        assert_eq!(uri(""), "mongodb://localhost/?directConnection=true");
     }
 
     #[test]
-    fn hosts_and_ports_make_a_connection_string() {
+    fn the_server_is_named_in_many_ways() {
         for (line, expected) in [
-            ("--host db1", "mongodb://db1/"),
-            ("--port 27018", "mongodb://localhost:27018/"),
-            ("--host a:1,b --port 2", "mongodb://a:1,b:2/"),
-            ("--host rs0/a,b", "mongodb://a,b/?replicaSet=rs0"),
-            ("--host [::1] --port 5", "mongodb://[::1]:5/"),
-            ("--uri mongodb://x/y", "mongodb://x/y"),
+            ("--host db1", "mongodb://db1/?directConnection=true"),
+            ("-h rs0/a,b --port 5", "mongodb://a:5,b:5/?replicaSet=rs0"),
+            ("--uri mongodb://x,y", "mongodb://x,y/"),
+            ("mongodb://x,y dump", "mongodb://x,y/"),
             ("--null", "null"),
         ] {
             assert_eq!(uri(line), expected, "{line}");
@@ -462,6 +450,13 @@ mod tests {
         assert!(options("--host rs0/").is_err());
         assert!(options("--uri mongodb://x --host y").is_err());
         assert!(options("--null --host y").is_err());
+        assert!(options("--uri mongodb://x mongodb://x").is_err());
+    }
+
+    #[test]
+    fn better_than_the_peer_b3_a_database_in_the_connection_string_selects_or_is_an_error() {
+        let options = options("--uri mongodb://x/shop").expect("parsed");
+        assert_eq!(options.database.as_deref(), Some("shop"));
     }
 
     #[test]

@@ -18,7 +18,9 @@ use crate::report::{
 };
 use crate::target::Target;
 use crate::target::mongo::MongoTarget;
-pub use crate::target::mongo::{Connection, Journal, WriteConcern};
+pub use crate::target::mongo::merge::{ConnectionFlags, merge, wants_password};
+pub use crate::target::mongo::uri::{ServerUri, is_uri};
+pub use crate::target::mongo::{Connection, Journal, WriteConcern, key_is_encrypted};
 use crate::target::null::NullTarget;
 
 /// What to restore, where to, and how.

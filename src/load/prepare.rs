@@ -92,7 +92,7 @@ where
             return Err(error);
         }
         repetition += 1;
-        let delay = retry::delay(repetition);
+        let delay = retry::delay_after(&error.message, repetition);
         run.observe(&Event::Retried { collection, reason: error.message, delay });
         tokio::time::sleep(delay).await;
     }

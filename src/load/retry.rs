@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::limits::{RETRY_DELAY_INITIAL, RETRY_DELAY_MAX};
+use crate::limits::{RETRY_DELAY_INITIAL, RETRY_DELAY_MAX, RETRY_FOR};
 use crate::target::{Fault, TargetError};
 
 /// What is done about a failed command.
@@ -78,9 +78,47 @@ pub fn delay(repetition: u32) -> Duration {
     doubled.min(RETRY_DELAY_MAX)
 }
 
+/// `TooManyRequests` of Cosmos DB, which throttles.
+const THROTTLED: i32 = 16500;
+
+/// Whether a document or command was refused only because too much came at once.
+pub fn is_throttled(code: i32) -> bool {
+    code == THROTTLED
+}
+
+/// The pause after a failure with this message: the one that the server asks for, as Cosmos DB
+/// does with `RetryAfterMs=34`, else that of the repetition.
+pub fn delay_after(message: &str, repetition: u32) -> Duration {
+    asked_for(message).unwrap_or_else(|| delay(repetition)).min(RETRY_FOR)
+}
+
+/// What the message of a server says of how long to wait.
+fn asked_for(message: &str) -> Option<Duration> {
+    let (_, rest) = message.split_once("RetryAfterMs")?;
+    let number = rest.trim_start_matches(['=', ':', ' ']);
+    let digits = number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len());
+    number[..digits].parse().ok().map(Duration::from_millis)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_pause_is_the_one_that_the_server_asks_for() {
+        for (message, expected) in [
+            ("Request rate is large. (RetryAfterMs=34, Details='')", 34),
+            ("Error=16500, RetryAfterMs=5481, Details='x", 5481),
+            ("RetryAfterMs: 7", 7),
+            ("RetryAfterMs=99999999", 60_000),
+            ("RetryAfterMs=", 200),
+            ("RetryAfterMs=-5", 200),
+            ("not primary", 200),
+        ] {
+            assert_eq!(delay_after(message, 2).as_millis(), expected, "{message}");
+        }
+        assert!(is_throttled(16500) && !is_throttled(11000));
+    }
 
     fn error(fault: Fault, code: Option<i32>, labels: &[&str]) -> TargetError {
         let labels = labels.iter().map(|&label| label.to_owned()).collect();

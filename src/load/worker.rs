@@ -88,9 +88,9 @@ impl Outage {
     }
 
     /// The pause before the next attempt.
-    fn next(&mut self) -> Duration {
+    fn next(&mut self, message: &str) -> Duration {
         self.repetition += 1;
-        retry::delay(self.repetition)
+        retry::delay_after(message, self.repetition)
     }
 }
 
@@ -129,21 +129,48 @@ impl<'a, T: Target> Delivery<'a, T> {
     async fn send(&mut self, group: Documents) -> Step {
         let insert = self.run.insert(self.batch.collection);
         self.outage.attempt();
-        let outcome = match self.run.target.insert(&insert, self.batch, &group).await {
+        let mut outcome = match self.run.target.insert(&insert, self.batch, &group).await {
             Ok(outcome) => outcome,
             Err(error) => return self.after(&insert, group, error).await,
         };
-        self.outage = Outage::new();
+        let throttled = self.take_throttled(&mut outcome.failures);
+        if throttled.is_none() || outcome.inserted > 0 {
+            self.outage = Outage::new();
+        }
         self.inserted += u64::from(outcome.inserted);
         if outcome.not_tried > 0 {
             let indexes = group.indexes(self.batch.documents);
             let tried = indexes.len().saturating_sub(outcome.not_tried as usize);
             self.groups.push(Documents::Only(indexes[tried..].to_vec()));
         }
-        if outcome.failures.is_empty() {
-            return Step::GoOn;
+        if !outcome.failures.is_empty()
+            && self.judge(&insert, outcome.failures).await == Step::GiveUp
+        {
+            return Step::GiveUp;
         }
-        self.judge(&insert, outcome.failures).await
+        match throttled {
+            Some(error) => self.pause(error).await,
+            None => Step::GoOn,
+        }
+    }
+
+    /// Takes out the documents that were refused only because too much came at once; they are sent
+    /// again after a pause.
+    fn take_throttled(&mut self, failures: &mut Vec<WriteFailure>) -> Option<TargetError> {
+        let (throttled, others) = std::mem::take(failures)
+            .into_iter()
+            .partition::<Vec<_>, _>(|failure| retry::is_throttled(failure.code));
+        *failures = others;
+        let last = throttled.last()?;
+        let error = TargetError {
+            fault: Fault::Refused,
+            code: Some(last.code),
+            labels: Vec::new(),
+            message: last.message.clone(),
+        };
+        let indexes = throttled.iter().map(|failure| failure.index).collect();
+        self.groups.push(Documents::Only(indexes));
+        Some(error)
     }
 
     /// Tells refused documents from those that an unanswered attempt had stored already.
@@ -211,7 +238,7 @@ impl<'a, T: Target> Delivery<'a, T> {
             if !passes || outage.lasts(self.run.settings.retry_for) {
                 return Err(error);
             }
-            tokio::time::sleep(outage.next()).await;
+            tokio::time::sleep(outage.next(&error.message)).await;
         }
     }
 
@@ -246,7 +273,7 @@ impl<'a, T: Target> Delivery<'a, T> {
         if self.outage.lasts(self.run.settings.retry_for) {
             return self.give_up(&error);
         }
-        let delay = self.outage.next();
+        let delay = self.outage.next(&error.message);
         self.is_resent |= error.fault != Fault::Unreachable;
         let collection = self.batch.collection;
         self.run.observe(&Event::Retried { collection, reason: error.message, delay });

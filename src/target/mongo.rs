@@ -8,7 +8,11 @@ mod command;
 mod connect;
 mod errors;
 mod facts;
+mod left_out;
+pub mod merge;
 mod outcome;
+mod product;
+pub mod uri;
 
 use bson::{Bson, Document, RawBson, RawDocumentBuf, doc};
 use futures_util::TryStreamExt;
@@ -16,9 +20,10 @@ use mongodb::Client;
 
 use crate::batch::Batch;
 use crate::namespace::Namespace;
-use crate::target::{Documents, Insert, OnRefusal, Target, TargetError, WriteOutcome};
+use crate::target::mongo::left_out::LeftOut;
+use crate::target::{Documents, Insert, OnRefusal, Target, TargetError, Validators, WriteOutcome};
 
-pub use connect::{Connection, Journal, WriteConcern};
+pub use connect::{Connection, Journal, WriteConcern, key_is_encrypted};
 
 /// A server or cluster.
 #[derive(Clone, Debug)]
@@ -30,6 +35,8 @@ pub struct MongoTarget {
     keeps_zero_timestamps: bool,
     /// Whether `createIndexes` is asked to ignore options it does not know.
     ignores_unknown_index_options: bool,
+    /// What is not sent, because the server is known to refuse it.
+    left_out: LeftOut,
     /// What the server is called in messages, without any password.
     description: String,
 }
@@ -44,11 +51,21 @@ impl MongoTarget {
         Document::try_from(self.write_concern.as_ref()).map_err(|error| errors::of(&error.into()))
     }
 
+    /// Sends a command; what the server does not know of it is left out from then on.
     async fn run(&self, database: &str, command: Document) -> Result<Document, TargetError> {
-        let reply = self.client.database(database).run_command(command).await;
-        let reply = reply.map_err(|error| errors::of(&error))?;
-        outcome::confirmed(&reply)?;
-        Ok(reply)
+        loop {
+            let mut command = command.clone();
+            self.left_out.trim(&mut command);
+            let reply = self.client.database(database).run_command(command).await;
+            match reply.map_err(|error| errors::of(&error)) {
+                Err(error) if self.left_out.learns_from(&error) => {}
+                Err(error) => return Err(error),
+                Ok(reply) => {
+                    outcome::confirmed(&reply)?;
+                    return Ok(reply);
+                }
+            }
+        }
     }
 
     /// Sends a raw write command and reads what the server says of each document.
@@ -88,6 +105,42 @@ impl MongoTarget {
         }
         Ok(went_through)
     }
+
+    /// One attempt to insert documents, without what the server is known to refuse.
+    async fn insert_once(
+        &self,
+        insert: &Insert,
+        batch: &Batch,
+        documents: &Documents,
+    ) -> Result<WriteOutcome, TargetError> {
+        let mut insert = insert.clone();
+        if self.left_out.holds(left_out::BYPASS) {
+            insert.validators = Validators::Applied;
+        }
+        let insert = &insert;
+        let sends_concern = !self.left_out.holds(left_out::WRITE_CONCERN);
+        let envelope = command::Envelope {
+            insert,
+            write_concern: sends_concern.then_some(&self.write_concern),
+            keeps_zero_timestamps: self.keeps_zero_timestamps,
+        };
+        if *documents == Documents::All && batch.detours.is_empty() {
+            let command = command::whole(&envelope, batch)?;
+            let database = insert.namespace.database();
+            let reply = self.write(database, command, batch.documents, insert.on_refusal).await?;
+            return Ok(reply.into_outcome(batch.documents, insert.on_refusal));
+        }
+        let mut outcome = WriteOutcome::default();
+        for segment in command::segments(&envelope, batch, documents)? {
+            if !self.send(insert, &segment, &mut outcome).await? {
+                break;
+            }
+        }
+        outcome.failures.sort_by_key(|failure| failure.index);
+        let answered = outcome.inserted + u32::try_from(outcome.failures.len()).unwrap_or(0);
+        outcome.not_tried = documents.count(batch.documents).saturating_sub(answered);
+        Ok(outcome)
+    }
 }
 
 impl Target for MongoTarget {
@@ -125,27 +178,12 @@ impl Target for MongoTarget {
         batch: &Batch,
         documents: &Documents,
     ) -> Result<WriteOutcome, TargetError> {
-        let envelope = command::Envelope {
-            insert,
-            write_concern: &self.write_concern,
-            keeps_zero_timestamps: self.keeps_zero_timestamps,
-        };
-        if *documents == Documents::All && batch.detours.is_empty() {
-            let command = command::whole(&envelope, batch)?;
-            let database = insert.namespace.database();
-            let reply = self.write(database, command, batch.documents, insert.on_refusal).await?;
-            return Ok(reply.into_outcome(batch.documents, insert.on_refusal));
-        }
-        let mut outcome = WriteOutcome::default();
-        for segment in command::segments(&envelope, batch, documents)? {
-            if !self.send(insert, &segment, &mut outcome).await? {
-                break;
+        loop {
+            match self.insert_once(insert, batch, documents).await {
+                Err(error) if self.left_out.learns_from(&error) => {}
+                other => return other,
             }
         }
-        outcome.failures.sort_by_key(|failure| failure.index);
-        let answered = outcome.inserted + u32::try_from(outcome.failures.len()).unwrap_or(0);
-        outcome.not_tried = documents.count(batch.documents).saturating_sub(answered);
-        Ok(outcome)
     }
 
     async fn stored(
@@ -174,6 +212,10 @@ impl Target for MongoTarget {
         }
         command.insert("writeConcern", self.write_concern_document()?);
         self.run(namespace.database(), command).await.map(drop)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.left_out.take_notes()
     }
 
     async fn expire_after(&self, namespace: &Namespace, seconds: &Bson) -> Result<(), TargetError> {

@@ -35,7 +35,7 @@ const VOCABULARY: &str = "error | limits | namespace | facts | frame | exit";
 const FLOW: &str = "dump | plan | reader | batch | target | report";
 
 /// Where a crate, or a part of the standard library, may be used; nowhere if no place is named.
-const CRATES: [(&str, &[&str]); 13] = [
+const CRATES: [(&str, &[&str]); 16] = [
     ("clap", &["cli"]),
     ("mongodb", &["target", "probe"]),
     ("tokio", &["load", "target", "probe", "cli::signals", "main"]),
@@ -44,7 +44,10 @@ const CRATES: [(&str, &[&str]); 13] = [
     ("rayon", &["load", "command", "seed"]),
     ("indicatif", &["report::progress"]),
     ("walkdir", &["dump"]),
-    ("percent_encoding", &["dump"]),
+    ("percent_encoding", &["dump", "target"]),
+    ("rpassword", &["cli::password"]),
+    ("saphyr", &["cli::configuration"]),
+    ("saphyr_parser", &["cli::configuration"]),
     ("flate2", &["reader", "dump"]),
     ("zstd", &["reader", "dump"]),
     (

@@ -13,7 +13,10 @@
 mod program;
 mod support;
 
+mod acknowledgement;
+mod auth;
 mod bytes;
+mod compressors;
 mod failures;
 mod faults;
 mod golden;
@@ -21,4 +24,6 @@ mod harness;
 mod interruption;
 mod options;
 mod recompression;
+mod replica_set;
+mod tls;
 mod write_concern;

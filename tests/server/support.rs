@@ -5,11 +5,13 @@ mod mongod;
 mod pool;
 pub(crate) mod proxy;
 pub(crate) mod raw;
+mod replica_set;
 mod restore;
 mod server;
 mod state;
 
 pub(crate) use mongod::Mongod;
+pub(crate) use replica_set::ReplicaSet;
 pub(crate) use restore::{Restore, Restored};
 pub(crate) use server::{PASSWORD, Server, connect};
 pub(crate) use state::{differences, md5_sum, state_of, stored};

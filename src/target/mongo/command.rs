@@ -17,7 +17,7 @@ const ARRAY: u8 = 0x04;
 /// What every write command of a run has in common.
 pub(super) struct Envelope<'a> {
     pub(super) insert: &'a Insert,
-    pub(super) write_concern: &'a RawDocument,
+    pub(super) write_concern: Option<&'a RawDocument>,
     pub(super) keeps_zero_timestamps: bool,
 }
 
@@ -144,7 +144,9 @@ fn head(envelope: &Envelope<'_>, name: &'static str) -> RawDocumentBuf {
     if envelope.keeps_zero_timestamps {
         head.append(cstr!("bypassEmptyTsReplacement"), true);
     }
-    head.append(cstr!("writeConcern"), RawBsonRef::Document(envelope.write_concern));
+    if let Some(write_concern) = envelope.write_concern {
+        head.append(cstr!("writeConcern"), RawBsonRef::Document(write_concern));
+    }
     head
 }
 
@@ -185,7 +187,7 @@ mod tests {
     }
 
     fn envelope<'a>(insert: &'a Insert, write_concern: &'a RawDocument) -> Envelope<'a> {
-        Envelope { insert, write_concern, keeps_zero_timestamps: false }
+        Envelope { insert, write_concern: Some(write_concern), keeps_zero_timestamps: false }
     }
 
     #[test]

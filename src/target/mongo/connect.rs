@@ -1,16 +1,29 @@
-//! From what was typed to a connected client.
+//! From a connection string to a connected client.
+
+use std::path::Path;
 
 use bson::{RawDocumentBuf, rawdoc};
-use mongodb::options::{Acknowledgment, ClientOptions, ServerAddress};
+use mongodb::options::{Acknowledgment, ClientOptions, ServerAddress, Tls};
 use mongodb::{Client, error::ErrorKind as DriverErrorKind};
 
 use crate::error::{Error, ErrorKind};
 use crate::limits::CONNECT_TIMEOUT;
 use crate::target::mongo::MongoTarget;
+use crate::target::mongo::left_out::LeftOut;
+use crate::target::mongo::merge::{ConnectionFlags, merge};
+use crate::target::mongo::uri::{ServerUri, without};
 use crate::target::{Fault, TargetError};
 
+/// Files in which systems keep the certificates they trust: Debian, Red Hat, SUSE, Alpine.
+const SYSTEM_CERTIFICATES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
 /// Which server to connect to, and how writes are acknowledged.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Connection {
     /// A connection string, with whatever it carries of users, TLS and options.
     pub uri: String,
@@ -20,6 +33,17 @@ pub struct Connection {
     pub journal: Option<Journal>,
     /// How many connections may be open at once.
     pub connections_max: u32,
+}
+
+impl std::fmt::Debug for Connection {
+    /// Leaves the connection string out, which may hold a password.
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Connection")
+            .field("write_concern", &self.write_concern)
+            .field("journal", &self.journal)
+            .field("connections_max", &self.connections_max)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Whether an acknowledgement waits until the journal is on disk.
@@ -156,44 +180,80 @@ impl MongoTarget {
     pub async fn connect(
         connection: &Connection,
     ) -> Result<(Self, crate::facts::ServerFacts), Error> {
+        let uri = merge(Some(&connection.uri), &ConnectionFlags::default())?;
+        check_files(&uri)?;
+        let secrets = uri.secrets();
+        let not_usable = |error: &mongodb::error::Error| not_usable(error, &secrets);
         let mut options =
-            ClientOptions::parse(&connection.uri).await.map_err(|error| not_parsed(&error))?;
+            ClientOptions::parse(uri.to_text()).await.map_err(|error| not_usable(&error))?;
         options.app_name = Some("restorm".to_owned());
         options.max_pool_size = Some(connection.connections_max);
         options.server_selection_timeout.get_or_insert(CONNECT_TIMEOUT);
+        trust_what_the_system_trusts(&mut options);
         let description = describe(&options.hosts);
         let write_concern = write_concern_of(connection, &options)?;
-        let client = Client::with_options(options).map_err(|error| not_parsed(&error))?;
+        let client = Client::with_options(options).map_err(|error| not_usable(&error))?;
         let mut target = Self {
             client,
             write_concern,
             keeps_zero_timestamps: false,
             ignores_unknown_index_options: false,
+            left_out: LeftOut::default(),
             description,
         };
-        let facts = target.ask_facts().await.map_err(|error| target.unreachable(&error))?;
+        let asked = target.ask_facts().await;
+        let (facts, hello) = asked.map_err(|error| target.unreachable(&error, &uri))?;
+        target.refuse_secondary(&hello)?;
         target.keeps_zero_timestamps = facts.keeps_zero_timestamps();
         target.ignores_unknown_index_options = facts.ignores_unknown_index_options();
+        target.left_out = LeftOut::of(facts.product);
         Ok((target, facts))
     }
 
-    fn unreachable(&self, error: &TargetError) -> Error {
+    fn unreachable(&self, error: &TargetError, uri: &ServerUri) -> Error {
+        let message = without(&uri.secrets(), &error.message);
         let mut failed = Error::new(
             ErrorKind::Connect,
-            format!("cannot use the server at {}: {}", self.description, error.message),
+            format!("cannot use the server at {}: {message}", self.description),
         );
         if let Some(code) = error.code {
             failed = failed.with_code(code);
         }
         match (error.fault, error.code) {
-            (Fault::Unreachable | Fault::ConnectionLost, _) => failed
-                .hint("is the server running, and is this its address? give another with --uri"),
-            (_, Some(13)) => failed.hint("give a user and password in the connection string"),
-            (_, Some(18)) => {
-                failed.hint("check user, password and authSource in the connection string")
+            (_, Some(13)) => {
+                failed.hint("give a user and password, with --username or in the connection string")
+            }
+            (_, Some(18)) => failed.hint(
+                "check user, password and authSource (--authentication-database); the user is \
+                 looked for in that database alone",
+            ),
+            (Fault::Unreachable | Fault::ConnectionLost, _) => {
+                failed.hint(hint_of_outage(&message, uri))
             }
             _ => failed,
         }
+    }
+
+    /// A member that is asked directly takes writes only where it is the primary.
+    fn refuse_secondary(&self, hello: &bson::Document) -> Result<(), Error> {
+        let writes = ["isWritablePrimary", "ismaster"]
+            .iter()
+            .any(|field| hello.get_bool(field).unwrap_or(false));
+        // Without a primary there is an election, which the first command waits for.
+        let (Ok(set), Ok(primary), false) =
+            (hello.get_str("setName"), hello.get_str("primary"), writes)
+        else {
+            return Ok(());
+        };
+        let message = format!(
+            "the server at {} is no primary of the replica set {set} and takes no writes",
+            self.description
+        );
+        Err(Error::new(ErrorKind::Connect, message).hint(format!(
+            "its primary is {primary}; name the set, so that the primary is found: \
+             --host {set}/{}",
+            self.description
+        )))
     }
 
     pub(super) fn client(&self) -> &Client {
@@ -228,14 +288,108 @@ fn describe(hosts: &[ServerAddress]) -> String {
     hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// A connection string that is wrong; its text is left out, because it may hold a password.
-fn not_parsed(error: &mongodb::error::Error) -> Error {
-    let kind = match &*error.kind {
-        DriverErrorKind::DnsResolve { .. } => ErrorKind::Connect,
-        _ => ErrorKind::Usage,
+/// What the driver cannot make a client of; secrets in its words are replaced.
+fn not_usable(error: &mongodb::error::Error, secrets: &[String]) -> Error {
+    let told = |kind: ErrorKind, what: &str, why: &str| {
+        Error::new(kind, format!("{what}: {}", without(secrets, why)))
     };
-    Error::new(kind, format!("the connection string cannot be used: {error}"))
-        .hint("it looks like mongodb://user:password@host:27017/?replicaSet=name")
+    match &*error.kind {
+        DriverErrorKind::DnsResolve { message, .. } => {
+            told(ErrorKind::Connect, "the host cannot be looked up", message)
+        }
+        DriverErrorKind::InvalidTlsConfig { message, .. } => {
+            let is_key = message.contains("decrypt");
+            let failed = told(ErrorKind::Usage, "TLS cannot be set up", message);
+            if is_key { failed.hint("is this the password of the key?") } else { failed }
+        }
+        DriverErrorKind::InvalidArgument { message, .. } => {
+            told(ErrorKind::Usage, "the connection string cannot be used", message)
+                .hint("it looks like mongodb://user:password@host:27017/?replicaSet=name")
+        }
+        _ => told(ErrorKind::Usage, "the connection cannot be set up", &error.to_string()),
+    }
+}
+
+/// Looks at the files before the driver does, which would take some that hold nothing.
+fn check_files(uri: &ServerUri) -> Result<(), Error> {
+    for (name, what, marker) in [
+        ("tlsCAFile", "CA file", "-----BEGIN CERTIFICATE-----"),
+        ("tlsCertificateKeyFile", "certificate file", "-----BEGIN CERTIFICATE-----"),
+        ("tlsCertificateKeyFile", "certificate file", "PRIVATE KEY-----"),
+    ] {
+        let Some(path) = uri.option(name) else {
+            continue;
+        };
+        let text = std::fs::read(path)
+            .map_err(|error| usage(format!("the {what} cannot be read: {error}")).in_file(path))?;
+        let text = String::from_utf8_lossy(&text);
+        if !text.contains(marker) {
+            let marker = marker.trim_matches('-');
+            return Err(usage(format!("the {what} has no part `{marker}`"))
+                .in_file(path)
+                .hint("certificates and keys are expected in the PEM form"));
+        }
+    }
+    let password = uri.option("tlsCertificateKeyFilePassword");
+    if key_is_encrypted(uri)? && password.is_none() {
+        return Err(usage(
+            "the key of the client's certificate is encrypted, and no password is \
+                          given",
+        )
+        .hint("give --tls-certificate-key-file-password, or sslPEMKeyPassword in --config"));
+    }
+    Ok(())
+}
+
+/// Whether the client's key needs a password. One in the old form of OpenSSL is refused.
+pub fn key_is_encrypted(uri: &ServerUri) -> Result<bool, Error> {
+    let Some(path) = uri.option("tlsCertificateKeyFile") else {
+        return Ok(false);
+    };
+    let text = std::fs::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    if text.contains("Proc-Type: 4,ENCRYPTED") {
+        return Err(usage("the key is encrypted in an old form that cannot be read")
+            .in_file(path)
+            .hint("`openssl pkcs8 -topk8 -v2 aes256` writes it in the current one"));
+    }
+    Ok(text.contains("ENCRYPTED PRIVATE KEY-----"))
+}
+
+/// The driver trusts the certificates that Mozilla trusts; a system may trust its own in addition.
+fn trust_what_the_system_trusts(options: &mut ClientOptions) {
+    let Some(Tls::Enabled(tls)) = &mut options.tls else {
+        return;
+    };
+    if tls.ca_file_path.is_none() {
+        let of_environment = std::env::var_os("SSL_CERT_FILE").filter(|path| !path.is_empty());
+        let of_system = || SYSTEM_CERTIFICATES.iter().find(|path| Path::new(path).exists());
+        tls.ca_file_path = of_environment.map(Into::into).or_else(|| of_system().map(Into::into));
+    }
+}
+
+/// What may be wrong where no server could be used.
+fn hint_of_outage(message: &str, uri: &ServerUri) -> &'static str {
+    let has_tls = uri.is_srv() || uri.tls() == Some(true);
+    if message.contains("UnknownIssuer") || message.contains("CaUsedAsEndEntity") {
+        return "the server's certificate is not signed by a CA that is trusted; name its CA with \
+                --tls-ca-file";
+    }
+    if message.contains("NotValidForName") || message.contains("not valid for name") {
+        return "the certificate is for another name; connect by the name that it is for";
+    }
+    if message.contains("certificate") || message.contains("HandshakeFailure") {
+        return "the server refused or failed to prove an identity; see --tls-ca-file and \
+                --tls-certificate-key-file";
+    }
+    let speaks_otherwise = ["corrupt message", "InvalidContentType", "handshake eof"];
+    if has_tls && speaks_otherwise.iter().any(|words| message.contains(words)) {
+        return "the server does not speak TLS; leave --tls out";
+    }
+    if !has_tls && message.contains("end of file") {
+        return "the server closed the connection; does it require TLS? then add --tls";
+    }
+    "is the server running, and is this its address? give another with --host or --uri"
 }
 
 #[cfg(test)]

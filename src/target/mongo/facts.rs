@@ -7,11 +7,12 @@ use crate::error::{Error, ErrorKind};
 use crate::facts::{ExistingCollection, ServerFacts, ServerVersion, Topology};
 use crate::namespace::Namespace;
 use crate::target::TargetError;
-use crate::target::mongo::{MongoTarget, errors};
+use crate::target::mongo::{MongoTarget, errors, product};
 
 impl MongoTarget {
-    /// Asks for version and topology; also proves that the connection works.
-    pub(super) async fn ask_facts(&self) -> Result<ServerFacts, TargetError> {
+    /// Asks for version, topology and product; also proves that the connection works. Returns what
+    /// the server said of itself as well.
+    pub(super) async fn ask_facts(&self) -> Result<(ServerFacts, Document), TargetError> {
         /// Servers before 5.0 do not know `hello`.
         const COMMAND_NOT_FOUND: i32 = 59;
         let hello = match self.run("admin", doc! { "hello": 1 }).await {
@@ -22,11 +23,15 @@ impl MongoTarget {
         };
         let build = self.run("admin", doc! { "buildInfo": 1 }).await?;
         let version = build.get_str("version").ok().and_then(ServerVersion::parse);
-        Ok(ServerFacts {
+        // Only the proxy before Atlas' shared clusters knows this command; the peer asks the same.
+        let has_proxy = self.run("admin", doc! { "atlasVersion": 1 }).await.is_ok();
+        let facts = ServerFacts {
             version: version.unwrap_or(ServerVersion::new(0, 0, 0)),
             topology: topology(&hello),
+            product: product::recognise(&self.description, &hello, &build, has_proxy),
             existing: Vec::new(),
-        })
+        };
+        Ok((facts, hello))
     }
 
     /// The collections that these databases hold.

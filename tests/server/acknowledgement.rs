@@ -1,0 +1,69 @@
+//! Every command that changes something asks for the same acknowledgement.
+
+use crate::support::dump::genuine;
+use crate::support::{Restore, Server};
+use mongodb::bson::{Document, doc};
+
+/// Restores the orders twice, so that they are dropped as well, and returns what the server was
+/// told to do.
+fn commands(uri_options: &str, arguments: &[&str]) -> Vec<Document> {
+    let server = Server::lease();
+    server.run("shop", doc! { "profile": 2 });
+    let dump = genuine("full_6.0/shop/orders.bson");
+    let uri = format!("{}/{uri_options}", server.uri());
+    for _ in 0..2 {
+        Restore::new(&uri, &dump).args(&["--drop"]).args(arguments).run().ended(0);
+    }
+    server.profiled("shop")
+}
+
+/// Checks what each changing command asks for, and that none has a time limit.
+#[track_caller]
+fn all_ask_for(commands: &[Document], expected: &Document) {
+    for name in ["drop", "create", "insert", "createIndexes"] {
+        // The profiler keeps only the beginning of a large command, as text.
+        let beginning = format!("{{ {name}: ");
+        let of_name: Vec<_> = commands
+            .iter()
+            .filter(|command| {
+                let text = command.get_str("$truncated").unwrap_or_default();
+                command.contains_key(name) || text.starts_with(&beginning)
+            })
+            .collect();
+        assert!(!of_name.is_empty(), "no {name} was sent");
+        for command in of_name {
+            assert!(!command.to_string().contains("maxTimeMS"), "{name}: {command}");
+            if command.contains_key(name) {
+                let asked = command.get_document("writeConcern").unwrap();
+                assert_eq!(asked, expected, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn better_than_the_peer_b6_wtimeout_bounds_the_wait_for_members_alone() {
+    // The peer sends it as maxTimeMS, which ends index builds and long batches.
+    let concern = "{w: 1, wtimeout: 60000}";
+    let arguments = ["--writeConcern", concern, "--batch-documents", "100"];
+    all_ask_for(&commands("", &arguments), &doc! { "w": 1_i64, "wtimeout": 60_000_i64 });
+    let commands = commands("?w=1&wtimeoutMS=60000", &["--batch-documents", "100"]);
+    all_ask_for(&commands, &doc! { "w": 1_i64, "wtimeout": 60_000_i64 });
+}
+
+#[test]
+fn better_than_the_peer_b23_the_option_wins_over_the_connection_string_for_all_commands() {
+    // The peer writes with the concern of the string and counts with that of the option.
+    let arguments = ["--writeConcern", "majority", "--batch-documents", "100"];
+    let commands = commands("?w=1&journal=true", &arguments);
+    all_ask_for(&commands, &doc! { "w": "majority" });
+}
+
+#[test]
+fn better_than_the_peer_b23_an_unacknowledged_string_does_not_stop_an_option_from_counting() {
+    let server = Server::lease();
+    let uri = format!("{}/?w=0", server.uri());
+    let dump = genuine("full_6.0/shop/orders.bson");
+    let restored = Restore::new(&uri, &dump).args(&["--writeConcern", "1"]).run().ended(0);
+    assert_eq!(restored.balance(), [3000, 3000, 0, 0, 0]);
+}
