@@ -2,7 +2,10 @@
 //!
 //! The only user of clap and the only place that prints.
 
+mod collections;
+mod indexes;
 pub mod inspect;
+mod namespaces;
 mod output;
 pub mod restore;
 pub mod seed;

@@ -169,6 +169,7 @@ impl MongoTarget {
             write_concern,
             keeps_zero_timestamps: false,
             ignores_unknown_index_options: false,
+            commit_quorum: None,
             description,
         };
         let facts = target.ask_facts().await.map_err(|error| target.unreachable(&error))?;
