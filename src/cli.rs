@@ -2,9 +2,12 @@
 //!
 //! The only user of clap and the only place that prints.
 
+mod collections;
 mod configuration;
 pub mod connection;
+mod indexes;
 pub mod inspect;
+mod namespaces;
 mod output;
 mod password;
 pub mod restore;

@@ -14,12 +14,14 @@ pub mod prelude;
 pub mod writer;
 
 mod database;
+mod legacy_indexes;
 mod ownership;
 mod small_file;
 
 use std::path::Path;
 
 use crate::error::Error;
+use crate::namespace::filter::NamespaceFilter;
 
 pub use inventory::{CollectionKind, Compression, DataFile, DumpEntry, Inventory, SkippedPath};
 pub use layout::{Layout, Selection};
@@ -30,6 +32,7 @@ pub use metadata::{CollectionMetadata, IndexSpec};
 pub struct Dump {
     layout: Layout,
     selection: Selection,
+    filter: NamespaceFilter,
 }
 
 impl Dump {
@@ -50,7 +53,19 @@ impl Dump {
         collection: Option<&str>,
     ) -> Result<Self, Error> {
         let (layout, selection) = layout::recognise(path, database, collection)?;
-        Ok(Self { layout, selection })
+        Ok(Self { layout, selection, filter: NamespaceFilter::default() })
+    }
+
+    /// Lists only what the filter takes, so that nothing else can be in the way. What a filter
+    /// includes counts as well as the database and collection that were asked for, as in the peer;
+    /// so these have to be among its patterns.
+    #[must_use]
+    pub fn filtered(mut self, filter: NamespaceFilter) -> Self {
+        if !filter.includes.is_empty() {
+            self.selection = Selection::default();
+        }
+        self.filter = filter;
+        self
     }
 
     /// The kind of dump it is.
@@ -68,6 +83,6 @@ impl Dump {
     /// Of kind [`Dump`](crate::error::ErrorKind::Dump): the folder holds no file of a dump at the
     /// level where it is expected, or not the collection asked for.
     pub fn scan(&self) -> Result<Inventory, Error> {
-        directory::scan(&self.layout, &self.selection)
+        directory::scan(&self.layout, &self.selection, &self.filter)
     }
 }

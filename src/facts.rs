@@ -95,6 +95,15 @@ pub struct ServerFacts {
     pub existing: Vec<ExistingCollection>,
 }
 
+/// What is asked of the collections that are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExistingDetail {
+    /// Names and kinds.
+    Names,
+    /// Their UUIDs as well, for which the user needs the right to list a whole database.
+    Uuids,
+}
+
 /// A collection that is there before the restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExistingCollection {
@@ -102,6 +111,8 @@ pub struct ExistingCollection {
     pub namespace: crate::namespace::Namespace,
     /// The server's word for its kind: `collection`, `view` or `timeseries`.
     pub kind: String,
+    /// Its UUID, where it was asked for.
+    pub uuid: Option<bson::Uuid>,
 }
 
 impl ServerFacts {
@@ -128,6 +139,12 @@ impl ServerFacts {
             (7, 0) => version.patch >= 13,
             (major, _) => major >= 8,
         }
+    }
+
+    /// Whether `createIndexes` takes `commitQuorum` (4.3.4, on members of replica sets).
+    pub fn takes_commit_quorum(&self) -> bool {
+        matches!(self.topology, Topology::ReplicaSet | Topology::Sharded)
+            && self.version >= ServerVersion::new(4, 4, 0)
     }
 
     /// Whether `createIndexes` takes `ignoreUnknownIndexOptions` (4.1.9).

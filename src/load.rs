@@ -48,8 +48,20 @@ pub struct LoadSettings {
     pub zero_timestamps: ZeroTimestamps,
     /// What happens after a document that the server refuses.
     pub on_rejection: OnRejection,
+    /// Whether documents are checked before they are sent.
+    pub document_check: DocumentCheck,
     /// How long a command is tried again before the run gives up.
     pub retry_for: Duration,
+}
+
+/// Whether documents are checked before they are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DocumentCheck {
+    /// Only their extent; the server looks at the rest.
+    #[default]
+    Extent,
+    /// Their whole structure; a damaged one is counted as rejected and not sent.
+    Structure,
 }
 
 /// What happens after a document that the server refuses.

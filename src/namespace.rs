@@ -1,11 +1,24 @@
 //! A database and a collection name, and patterns over them.
 
+pub mod filter;
 pub mod pattern;
 
 use std::fmt;
 
 /// The prefix under which a server keeps the data of a time-series collection.
 pub const BUCKETS_PREFIX: &str = "system.buckets.";
+
+/// The name of a time-series collection where that of its buckets is given, else the same name.
+///
+/// Tools that took buckets for a collection of their own have put the prefix twice; it says no more
+/// than once.
+pub fn logical(collection: &str) -> &str {
+    let mut name = collection;
+    while let Some(rest) = name.strip_prefix(BUCKETS_PREFIX).filter(|rest| !rest.is_empty()) {
+        name = rest;
+    }
+    name
+}
 
 /// The full name of a collection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,8 +51,20 @@ impl Namespace {
 
     /// The time-series collection whose buckets this namespace holds, if it holds any.
     pub fn of_buckets(&self) -> Option<Self> {
-        let logical = self.collection.strip_prefix(BUCKETS_PREFIX)?;
-        Some(Self::new(&self.database, logical))
+        let logical = logical(&self.collection);
+        (logical != self.collection).then(|| Self::new(&self.database, logical))
+    }
+
+    /// The full name as patterns see it: the two names with a dot between, nothing escaped.
+    pub fn full(&self) -> String {
+        format!("{}.{}", self.database, self.collection)
+    }
+
+    /// Takes a full name apart at its first dot; nothing where one of the two names is missing.
+    pub fn parse(full: &str) -> Option<Self> {
+        let (database, collection) = full.split_once('.')?;
+        let is_whole = !database.is_empty() && !collection.is_empty();
+        is_whole.then(|| Self::new(database, collection))
     }
 
     /// Whether the collection belongs to the server rather than to a user.
@@ -78,8 +103,19 @@ mod tests {
         let weather = Namespace::new("kitchen", "weather");
         assert_eq!(weather.buckets().collection(), "system.buckets.weather");
         assert_eq!(weather.buckets().of_buckets(), Some(weather.clone()));
+        assert_eq!(weather.buckets().buckets().of_buckets(), Some(weather.clone()));
         assert_eq!(weather.of_buckets(), None);
         assert!(weather.buckets().is_system());
+    }
+
+    #[test]
+    fn a_full_name_is_taken_apart_at_its_first_dot() {
+        let namespace = Namespace::parse("shop.orders.old").expect("a name");
+        assert_eq!((namespace.database(), namespace.collection()), ("shop", "orders.old"));
+        assert_eq!(namespace.full(), "shop.orders.old");
+        for name in ["shop", ".orders", "shop.", ""] {
+            assert_eq!(Namespace::parse(name), None, "{name}");
+        }
     }
 
     proptest! {
@@ -88,6 +124,7 @@ mod tests {
             database in "[^\\x00.]{1,20}",
             collection in "\\PC{0,3}[^\\x00]{1,30}",
         ) {
+            prop_assume!(logical(&collection) == collection);
             let namespace = Namespace::new(&database, &collection);
             prop_assert_eq!(namespace.database(), &database);
             prop_assert_eq!(namespace.collection(), &collection);

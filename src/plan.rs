@@ -3,26 +3,47 @@
 //! A plan is a value made from three others: what the dump holds, what was asked for, and what the
 //! server is. Making it has no effect; `--dry-run` prints it and stops.
 
+mod directions;
 pub mod indexes;
 pub mod options;
 pub mod order;
+mod rename;
+pub mod selection;
 pub mod text;
+pub mod uuids;
+mod views;
 
-use bson::{Bson, Document};
+use std::path::Path;
+
+use bson::{Bson, Document, Uuid};
 
 use crate::dump::inventory::{CollectionKind, DataFile, DumpEntry, Inventory};
 use crate::facts::ServerFacts;
 use crate::namespace::Namespace;
-use crate::plan::indexes::IndexPlan;
+pub use crate::plan::indexes::{Directions, DottedHashed, IndexFixes, IndexVersion};
+use crate::plan::indexes::{IndexPlan, Surroundings};
+pub use crate::plan::options::OptionPolicy;
 pub use crate::plan::order::Order;
+use crate::plan::rename::Destinations;
+pub use crate::plan::selection::Names;
+use crate::plan::uuids::Taken;
+pub use crate::plan::uuids::UuidPolicy;
 
 /// What was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
+    /// Which collections are restored, and under which names.
+    pub names: Names,
     /// What happens to collections that exist already.
     pub existing: ExistingPolicy,
+    /// Whether collections keep their UUIDs.
+    pub uuids: UuidPolicy,
+    /// Whether collections are created with their options.
+    pub options: OptionPolicy,
     /// Whether indexes are built.
     pub indexes: IndexPolicy,
+    /// How index definitions are made fit.
+    pub index_fixes: IndexFixes,
     /// Whether validators may refuse documents.
     pub validation: Validation,
     /// Whether documents go in in the order of the dump.
@@ -34,8 +55,12 @@ pub struct Selection {
 impl Default for Selection {
     fn default() -> Self {
         Self {
+            names: Names::default(),
             existing: ExistingPolicy::Add,
+            uuids: UuidPolicy::New,
+            options: OptionPolicy::Restore,
             indexes: IndexPolicy::Build,
+            index_fixes: IndexFixes::default(),
             validation: Validation::Bypassed,
             insertion: Insertion::AnyOrder,
             order: Order::LargestFirst,
@@ -91,8 +116,10 @@ pub struct RestorePlan {
 /// What will be done with one collection.
 #[derive(Clone, Debug)]
 pub struct CollectionPlan {
-    /// The collection's name.
+    /// The collection's name on the target.
     pub namespace: Namespace,
+    /// Its name in the dump.
+    pub source: Namespace,
     /// Its kind.
     pub kind: CollectionKind,
     /// Its documents.
@@ -104,6 +131,8 @@ pub struct CollectionPlan {
     pub creation: Creation,
     /// The options it is created with, in the dump's order.
     pub options: Document,
+    /// The UUID it is created with; the server chooses one where there is none.
+    pub uuid: Option<Uuid>,
     /// Documents older than this are deleted by the server; set after everything else, because
     /// the deletion begins within a minute.
     pub expire_after_seconds: Option<Bson>,
@@ -152,87 +181,158 @@ pub fn plan(inventory: &Inventory, selection: Selection, facts: &ServerFacts) ->
             is_problem: path.is_problem,
         })
         .collect();
+    let names = &selection.names;
+    skipped.extend(names.left_out(inventory));
+    let destinations = match names.destinations(inventory) {
+        Ok(destinations) => destinations,
+        Err(error) => {
+            let what = inventory.root.display().to_string();
+            skipped.push(Skipped { what, reason: error.to_string(), is_problem: true });
+            return RestorePlan { collections: Vec::new(), skipped };
+        }
+    };
+    let order = selection.order;
+    let taken = Taken::by_existing(facts);
+    let mut planning = Planning { selection, facts, destinations, taken, skipped };
+    let wanted = |entry: &&DumpEntry| planning.destinations.contains_key(&entry.namespace);
+    let entries: Vec<_> = inventory.entries.iter().filter(wanted).collect();
     let mut collections = Vec::new();
-    for entry in &inventory.entries {
-        match plan_collection(entry, selection, facts) {
+    for entry in entries {
+        match planning.collection(entry) {
             Ok(collection) => collections.push(collection),
-            Err(reason) => skipped.push(Skipped {
-                what: entry.namespace.to_string(),
-                reason,
-                is_problem: true,
-            }),
+            Err(reason) => planning.leave_out(entry.namespace.to_string(), reason),
         }
     }
-    order::arrange(&mut collections, selection.order);
-    RestorePlan { collections, skipped }
+    order::arrange(&mut collections, order);
+    RestorePlan { collections, skipped: planning.skipped }
 }
 
-/// Plans one collection, or says why it cannot be restored.
-fn plan_collection(
-    entry: &DumpEntry,
+/// What a plan is made from, and what has come of it.
+struct Planning<'a> {
     selection: Selection,
-    facts: &ServerFacts,
-) -> Result<CollectionPlan, String> {
-    if let Some(problem) = &entry.problem {
-        return Err(problem.clone());
-    }
-    let mut notes = Vec::new();
-    let creation = creation(entry, selection, facts)?;
-    let metadata = entry.metadata.clone().unwrap_or_default();
-    let mut options = options::creatable(metadata.options, &mut notes);
-    let indexes = match selection.indexes {
-        IndexPolicy::Build => indexes::plan(&metadata.indexes, &options),
-        IndexPolicy::Skip => Vec::new(),
-    };
-    let is_capped = matches!(options.get("capped"), Some(Bson::Boolean(true)));
-    let expire_after_seconds = options.remove("expireAfterSeconds");
-    Ok(CollectionPlan {
-        data_namespace: data_namespace(entry),
-        namespace: entry.namespace.clone(),
-        kind: entry.kind,
-        data: entry.data.clone().filter(|_| entry.kind != CollectionKind::View),
-        creation,
-        options,
-        expire_after_seconds,
-        indexes,
-        insertion: if is_capped { Insertion::InOrder } else { selection.insertion },
-        validation: selection.validation,
-        notes,
-    })
+    facts: &'a ServerFacts,
+    destinations: Destinations,
+    taken: Taken,
+    skipped: Vec<Skipped>,
 }
 
-fn data_namespace(entry: &DumpEntry) -> Namespace {
-    match entry.kind {
-        CollectionKind::TimeSeries => entry.namespace.buckets(),
-        CollectionKind::Collection | CollectionKind::View => entry.namespace.clone(),
+impl Planning<'_> {
+    /// Plans one collection, or says why it cannot be restored.
+    fn collection(&mut self, entry: &DumpEntry) -> Result<CollectionPlan, String> {
+        if let Some(problem) = &entry.problem {
+            return Err(problem.clone());
+        }
+        let mut notes = Vec::new();
+        let namespace = self.destinations.get(&entry.namespace).unwrap_or(&entry.namespace).clone();
+        if namespace != entry.namespace {
+            notes.push(format!("renamed from `{}`", entry.namespace));
+        }
+        let creation = self.creation(entry, &namespace)?;
+        let mut options = self.options(entry, &mut notes)?;
+        let uuid = match (self.selection.uuids, creation) {
+            (UuidPolicy::Preserve, Creation::Create | Creation::DropAndCreate) => {
+                self.taken.choose(entry, &namespace, &mut notes)?
+            }
+            _ => None,
+        };
+        let indexes = self.indexes(entry, &namespace, &options, &mut notes);
+        let is_capped = matches!(options.get("capped"), Some(Bson::Boolean(true)));
+        let expire_after_seconds = options.remove("expireAfterSeconds");
+        let insertion = if is_capped { Insertion::InOrder } else { self.selection.insertion };
+        Ok(CollectionPlan {
+            data_namespace: data_namespace(&namespace, entry.kind),
+            namespace,
+            source: entry.namespace.clone(),
+            kind: entry.kind,
+            data: entry.data.clone().filter(|_| entry.kind != CollectionKind::View),
+            creation,
+            options,
+            uuid,
+            expire_after_seconds,
+            indexes,
+            insertion,
+            validation: self.selection.validation,
+            notes,
+        })
+    }
+
+    fn leave_out(&mut self, what: String, reason: String) {
+        self.skipped.push(Skipped { what, reason, is_problem: true });
+    }
+
+    fn options(&self, entry: &DumpEntry, notes: &mut Vec<String>) -> Result<Document, String> {
+        let dumped = entry.metadata.as_ref().map(|metadata| metadata.options.clone());
+        let mut options = options::creatable(dumped.unwrap_or_default(), notes);
+        if self.selection.options == OptionPolicy::Skip {
+            options = options::skipped(entry.kind, options, notes)?;
+        }
+        if entry.kind == CollectionKind::View {
+            views::carry_over(&mut options, &entry.namespace, &self.destinations, notes)?;
+        }
+        Ok(options)
+    }
+
+    fn indexes(
+        &mut self,
+        entry: &DumpEntry,
+        namespace: &Namespace,
+        options: &Document,
+        notes: &mut Vec<String>,
+    ) -> Vec<IndexPlan> {
+        let Some(metadata) = &entry.metadata else {
+            return Vec::new();
+        };
+        if self.selection.indexes == IndexPolicy::Skip {
+            return Vec::new();
+        }
+        if let Some(path) = entry.metadata_path.as_ref().filter(|path| is_legacy(path)) {
+            notes.push(format!("its indexes are those of {}", path.display()));
+        }
+        let fixes = self.selection.index_fixes;
+        let of = Surroundings { namespace, options, fixes, facts: self.facts };
+        let fit = indexes::plan(&metadata.indexes, of);
+        notes.extend(fit.merged);
+        for (index, reason) in fit.impossible {
+            self.leave_out(format!("index `{index}` of {namespace}"), reason);
+        }
+        fit.indexes
+    }
+
+    /// Decides about a collection that may exist already.
+    fn creation(&self, entry: &DumpEntry, namespace: &Namespace) -> Result<Creation, String> {
+        let existing = self.facts.existing.iter().find(|there| there.namespace == *namespace);
+        let Some(existing) = existing else {
+            return Ok(Creation::Create);
+        };
+        if self.selection.existing == ExistingPolicy::Drop {
+            return Ok(if namespace.is_system() {
+                Creation::Empty
+            } else {
+                Creation::DropAndCreate
+            });
+        }
+        if existing.kind != entry.kind.name() {
+            return Err(format!(
+                "the target has a {} of this name, the dump a {}; drop or rename it first",
+                existing.kind,
+                entry.kind.name()
+            ));
+        }
+        Ok(Creation::Use)
     }
 }
 
-/// Decides about a collection that may exist already.
-fn creation(
-    entry: &DumpEntry,
-    selection: Selection,
-    facts: &ServerFacts,
-) -> Result<Creation, String> {
-    let existing = facts.existing.iter().find(|there| there.namespace == entry.namespace);
-    let Some(existing) = existing else {
-        return Ok(Creation::Create);
-    };
-    if selection.existing == ExistingPolicy::Drop {
-        return Ok(if entry.namespace.is_system() {
-            Creation::Empty
-        } else {
-            Creation::DropAndCreate
-        });
+/// Whether metadata comes from the collection in which old servers kept all index definitions.
+fn is_legacy(metadata: &Path) -> bool {
+    let name = metadata.file_name().unwrap_or_default();
+    name.to_string_lossy().starts_with("system.indexes.")
+}
+
+fn data_namespace(namespace: &Namespace, kind: CollectionKind) -> Namespace {
+    match kind {
+        CollectionKind::TimeSeries => namespace.buckets(),
+        CollectionKind::Collection | CollectionKind::View => namespace.clone(),
     }
-    if existing.kind != entry.kind.name() {
-        return Err(format!(
-            "the target has a {} of this name, the dump a {}; drop or rename it first",
-            existing.kind,
-            entry.kind.name()
-        ));
-    }
-    Ok(Creation::Use)
 }
 
 #[cfg(test)]
@@ -265,7 +365,7 @@ pub(crate) mod tests {
 
     fn facts_with(name: &str, kind: &str) -> ServerFacts {
         let namespace = Namespace::new("shop", name);
-        let existing = vec![ExistingCollection { namespace, kind: kind.into() }];
+        let existing = vec![ExistingCollection { namespace, kind: kind.into(), uuid: None }];
         ServerFacts { existing, ..ServerFacts::null() }
     }
 
@@ -281,7 +381,7 @@ pub(crate) mod tests {
         let add = plan(&inventory, Selection::default(), &facts);
         assert_eq!(add.collections[0].creation, Creation::Use);
         let selection = Selection { existing: ExistingPolicy::Drop, ..Selection::default() };
-        let drop = plan(&inventory, selection, &facts);
+        let drop = plan(&inventory, selection.clone(), &facts);
         assert_eq!(drop.collections[0].creation, Creation::DropAndCreate);
         let fresh = plan(&inventory, selection, &ServerFacts::null());
         assert_eq!(fresh.collections[0].creation, Creation::Create);

@@ -9,7 +9,7 @@ pub mod null;
 
 use std::future::Future;
 
-use bson::{Bson, Document, RawBson, RawDocumentBuf};
+use bson::{Bson, Document, RawBson, RawDocumentBuf, Uuid};
 
 use crate::batch::Batch;
 use crate::namespace::Namespace;
@@ -25,11 +25,13 @@ pub trait Target: Send + Sync + 'static {
     /// Deletes all documents of a collection.
     fn empty(&self, namespace: &Namespace) -> impl Future<Output = Result<(), TargetError>> + Send;
 
-    /// Creates a collection or view with these options.
+    /// Creates a collection or view with these options, a collection with this UUID where one is
+    /// given. Whoever gives one knows that no other collection has it: that one would be renamed.
     fn create(
         &self,
         namespace: &Namespace,
         options: &Document,
+        uuid: Option<Uuid>,
     ) -> impl Future<Output = Result<(), TargetError>> + Send;
 
     /// Inserts these documents of a batch.
@@ -59,6 +61,13 @@ pub trait Target: Send + Sync + 'static {
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// Lets buckets of a time-series collection hold values of several types under one name, which
+    /// newer servers refuse unless told that the collection is an old one.
+    fn allow_mixed_schema(
+        &self,
+        namespace: &Namespace,
+    ) -> impl Future<Output = Result<(), TargetError>> + Send;
 
     /// Sets the age at which the server deletes the collection's documents.
     fn expire_after(

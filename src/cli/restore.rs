@@ -7,14 +7,17 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 
+use crate::cli::collections::CollectionArgs;
 use crate::cli::connection::{
     ConnectionArgs, Server, StandardInput, Surroundings, split_positionals,
 };
+use crate::cli::indexes::IndexArgs;
+use crate::cli::namespaces::NamespaceArgs;
 use crate::cli::output::{self, Stream};
 use crate::cli::signals;
 use crate::command::restore::{
-    BatchLimits, Connection, Destination, ExistingPolicy, IndexPolicy, Insertion, Journal,
-    LoadSettings, Mode, OnRejection, Order, RestoreOptions, Restored, Selection, Stop, Validation,
+    BatchLimits, Connection, Destination, DocumentCheck, ExistingPolicy, IndexPolicy, Insertion,
+    Journal, LoadSettings, Mode, OnRejection, Order, RestoreOptions, Restored, Selection, Stop,
     WriteConcern, ZeroTimestamps, memory_bytes_max, restore,
 };
 use crate::error::{Error, ErrorKind};
@@ -70,6 +73,9 @@ pub struct RestoreArgs {
     #[arg(long, short, value_name = "NAME", requires = "db", help_heading = "What is restored")]
     collection: Option<String>,
 
+    #[command(flatten)]
+    namespaces: NamespaceArgs,
+
     /// Drop each collection of the dump before restoring it
     #[arg(long, help_heading = "What is restored")]
     drop: bool,
@@ -78,10 +84,8 @@ pub struct RestoreArgs {
     #[arg(long, alias = "noIndexRestore", help_heading = "What is restored")]
     no_indexes: bool,
 
-    /// Let validators judge the documents; by default they are bypassed, since the documents were
-    /// accepted once
-    #[arg(long, help_heading = "What is restored")]
-    validate_documents: bool,
+    #[command(flatten)]
+    collections: CollectionArgs,
 
     /// Print what would be done, and do nothing
     #[arg(long, alias = "dryRun", help_heading = "What is restored")]
@@ -122,6 +126,9 @@ pub struct RestoreArgs {
     #[arg(long, value_name = "N", default_value_t = PARALLEL_INDEX_BUILDS_DEFAULT)]
     #[arg(value_parser = at_most(64), help_heading = "How it is done")]
     parallel_index_builds: usize,
+
+    #[command(flatten)]
+    indexes: IndexArgs,
 
     /// Write the report as JSON to this file as well
     #[arg(long, value_name = "FILE", help_heading = "What is shown")]
@@ -167,6 +174,7 @@ fn settings_default() -> LoadSettings {
         index_builds: PARALLEL_INDEX_BUILDS_DEFAULT,
         zero_timestamps: ZeroTimestamps::Detoured,
         on_rejection: OnRejection::GoOn,
+        document_check: DocumentCheck::Extent,
         retry_for: RETRY_FOR,
     }
 }
@@ -215,7 +223,8 @@ impl RestoreArgs {
             database: self.db.clone().or(of_server),
             collection: self.collection.clone(),
             destination: self.destination(server.as_ref()),
-            selection: self.selection(),
+            selection: self.selection()?,
+            commit_quorum: self.indexes.commit_quorum(),
             settings: LoadSettings {
                 readers: self.parallel_collections,
                 workers: self.workers,
@@ -226,6 +235,7 @@ impl RestoreArgs {
                 } else {
                     OnRejection::GoOn
                 },
+                document_check: self.collections.check(),
                 ..settings_default()
             },
             mode: if self.dry_run { Mode::DryRun } else { Mode::Restore },
@@ -233,22 +243,22 @@ impl RestoreArgs {
         })
     }
 
-    fn selection(&self) -> Selection {
-        Selection {
+    fn selection(&self) -> Result<Selection, Error> {
+        Ok(Selection {
+            names: self.namespaces.names(self.db.as_deref(), self.collection.as_deref())?,
             existing: if self.drop { ExistingPolicy::Drop } else { ExistingPolicy::Add },
             indexes: if self.no_indexes { IndexPolicy::Skip } else { IndexPolicy::Build },
-            validation: if self.validate_documents {
-                Validation::Kept
-            } else {
-                Validation::Bypassed
-            },
+            uuids: self.collections.uuids(),
+            options: self.collections.options(),
+            index_fixes: self.indexes.fixes(),
+            validation: self.collections.validation(),
             insertion: if self.maintain_insertion_order {
                 Insertion::InOrder
             } else {
                 Insertion::AnyOrder
             },
             order: Order::LargestFirst,
-        }
+        })
     }
 
     /// The server, which nothing names where nothing is sent.
@@ -296,7 +306,6 @@ impl RestoreArgs {
         for (name, is_set) in [
             ("drop", self.drop),
             ("no-indexes", self.no_indexes),
-            ("validate-documents", self.validate_documents),
             ("maintain-insertion-order", self.maintain_insertion_order),
             ("stop-on-error", self.stop_on_error),
             ("null", self.null),
@@ -310,6 +319,12 @@ impl RestoreArgs {
                 tell(name, value.clone());
             }
         }
+        told.extend(self.namespaces.told());
+        told.extend(self.collections.told());
+        told.extend(self.indexes.told());
+        let mut tell = |name: &str, value: String| {
+            told.push(OptionValue { name: name.to_owned(), value });
+        };
         for (name, value, default) in [
             ("parallel-collections", self.parallel_collections, PARALLEL_COLLECTIONS_DEFAULT),
             ("workers", self.workers, WORKERS_DEFAULT),
@@ -404,6 +419,7 @@ fn style(verbosity: Verbosity) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::restore::Validation;
     use clap::Parser;
 
     #[derive(Parser)]

@@ -1,6 +1,5 @@
 //! Restores a dump: dump → plan → reader → batch → load → target → report.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,11 +7,16 @@ use std::time::Instant;
 pub use crate::batch::{BatchLimits, ZeroTimestamps};
 use crate::dump::{Dump, Inventory};
 use crate::error::{Error, ErrorKind};
-use crate::facts::{ServerFacts, Topology};
+use crate::facts::{ExistingDetail, ServerFacts, Topology};
 use crate::load::{self, Ending};
-pub use crate::load::{LoadSettings, OnRejection, Stop, memory_bytes_max};
+pub use crate::load::{DocumentCheck, LoadSettings, OnRejection, Stop, memory_bytes_max};
+pub use crate::namespace::filter::NamespaceFilter;
+pub use crate::namespace::pattern::{NamespacePattern, Rename};
 use crate::plan::{self, RestorePlan};
-pub use crate::plan::{ExistingPolicy, IndexPolicy, Insertion, Order, Selection, Validation};
+pub use crate::plan::{
+    Directions, DottedHashed, ExistingPolicy, IndexFixes, IndexPolicy, IndexVersion, Insertion,
+    Names, OptionPolicy, Order, Selection, UuidPolicy, Validation,
+};
 use crate::report::{
     Context, DumpFacts, Observer, OptionValue, Outcome, Report, Skipped, TargetFacts,
 };
@@ -20,7 +24,7 @@ use crate::target::Target;
 use crate::target::mongo::MongoTarget;
 pub use crate::target::mongo::merge::{ConnectionFlags, merge, wants_password};
 pub use crate::target::mongo::uri::{ServerUri, is_uri};
-pub use crate::target::mongo::{Connection, Journal, WriteConcern, key_is_encrypted};
+pub use crate::target::mongo::{CommitQuorum, Connection, Journal, WriteConcern, key_is_encrypted};
 use crate::target::null::NullTarget;
 
 /// What to restore, where to, and how.
@@ -36,6 +40,8 @@ pub struct RestoreOptions {
     pub destination: Destination,
     /// What is asked of the plan.
     pub selection: Selection,
+    /// How many members must be ready before an index is committed.
+    pub commit_quorum: Option<CommitQuorum>,
     /// How the plan is run.
     pub settings: LoadSettings,
     /// Whether it is run at all.
@@ -85,7 +91,9 @@ pub async fn restore(
 ) -> Result<Restored, Error> {
     let dump =
         Dump::locate(&options.dump, options.database.as_deref(), options.collection.as_deref())?;
-    let inventory = dump.scan()?;
+    let names = &options.selection.names;
+    let inventory = dump.filtered(names.filter.clone()).scan()?;
+    names.check(&inventory)?;
     match &options.destination {
         Destination::Null => {
             let run = Restore { options, inventory, facts: ServerFacts::null(), began };
@@ -93,9 +101,15 @@ pub async fn restore(
         }
         Destination::Server(connection) => {
             let (target, mut facts) = MongoTarget::connect(connection).await?;
-            let databases: BTreeSet<&str> =
-                inventory.entries.iter().map(|entry| entry.namespace.database()).collect();
-            facts.existing = target.existing(databases.into_iter()).await?;
+            let target = target.with_commit_quorum(options.commit_quorum, &facts)?;
+            options.selection.uuids.check(&facts)?;
+            let databases = names.databases(&inventory);
+            let detail = match options.selection.uuids {
+                UuidPolicy::New => ExistingDetail::Names,
+                UuidPolicy::Preserve => ExistingDetail::Uuids,
+            };
+            let databases = databases.iter().map(String::as_str);
+            facts.existing = target.existing(databases, detail).await?;
             let description = target.description().to_owned();
             let run = Restore { options, inventory, facts, began };
             run.into(Arc::new(target), &description, observer, stop).await
@@ -119,7 +133,7 @@ impl Restore<'_> {
         observer: Arc<dyn Observer>,
         stop: Stop,
     ) -> Result<Restored, Error> {
-        let plan = plan::plan(&self.inventory, self.options.selection, &self.facts);
+        let plan = plan::plan(&self.inventory, self.options.selection.clone(), &self.facts);
         self.refuse_empty(&plan)?;
         if self.options.mode == Mode::DryRun {
             return Ok(Restored::Planned(plan::text::describe(&plan)));

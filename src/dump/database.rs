@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use crate::dump::filename::{self, Role};
 use crate::dump::inventory::{CollectionKind, DumpEntry, SkippedPath};
+use crate::dump::legacy_indexes::{self, LegacyIndexes};
 use crate::dump::metadata::CollectionMetadata;
 use crate::dump::{ownership, small_file};
-use crate::namespace::{BUCKETS_PREFIX, Namespace};
+use crate::namespace::filter::NamespaceFilter;
+use crate::namespace::{BUCKETS_PREFIX, Namespace, logical};
 
 /// The files of one collection.
 #[derive(Debug, Default)]
@@ -128,6 +130,27 @@ impl Database {
         self.collections.keys().map(|name| Namespace::new(&self.name, name).to_string()).collect()
     }
 
+    /// Leaves out the collections that are not wanted, but for the definitions of indexes, which
+    /// belong to others.
+    pub(crate) fn wanted(
+        mut self,
+        filter: &NamespaceFilter,
+        left_out: &mut Vec<Namespace>,
+    ) -> Self {
+        let database = &self.name;
+        let mut unwanted = std::collections::BTreeSet::new();
+        self.collections.retain(|name, _| {
+            let namespace = Namespace::new(database, logical(name));
+            let is_wanted = name == legacy_indexes::COLLECTION || filter.takes(&namespace);
+            if !is_wanted && ownership::reason_to_skip(&namespace).is_none() {
+                unwanted.insert(namespace);
+            }
+            is_wanted
+        });
+        left_out.extend(unwanted);
+        self
+    }
+
     /// Makes entries of the collections, all or the selected one, and says whether there was any
     /// to make one of.
     pub(crate) fn list(
@@ -138,13 +161,14 @@ impl Database {
     ) -> bool {
         let mut groups: BTreeMap<String, Group> = BTreeMap::new();
         for (name, files) in self.collections {
-            match name.strip_prefix(BUCKETS_PREFIX) {
-                Some(logical) => {
+            match logical(&name) {
+                logical if logical != name => {
                     groups.entry(logical.to_owned()).or_default().buckets.append(files);
                 }
-                None => groups.entry(name).or_default().own.append(files),
+                _ => groups.entry(name).or_default().own.append(files),
             }
         }
+        let mut legacy = Legacy::of(groups.remove(legacy_indexes::COLLECTION));
         groups.retain(|name, _| selected.is_none_or(|selected| selected == name));
         let has_any = !groups.is_empty();
         for (collection, group) in groups {
@@ -156,11 +180,64 @@ impl Database {
                     reason: reason.to_owned(),
                     is_problem: false,
                 }));
-            } else {
-                entries.extend(entry(namespace, group, skipped));
+            } else if let Some(mut entry) = entry(namespace, group, skipped) {
+                legacy.give(&mut entry);
+                entries.push(entry);
             }
         }
+        legacy.tell(skipped);
         has_any
+    }
+}
+
+/// The definitions of indexes for collections that have no metadata of their own.
+struct Legacy {
+    paths: Vec<PathBuf>,
+    indexes: Option<LegacyIndexes>,
+    used: usize,
+}
+
+impl Legacy {
+    fn of(group: Option<Group>) -> Self {
+        let mut files = group.map(|group| group.own.data).unwrap_or_default();
+        files.sort_unstable();
+        let paths = files.into_iter().map(|file| file.path).collect();
+        Self { paths, indexes: None, used: 0 }
+    }
+
+    /// Gives a collection without metadata its indexes; the file is read once one is in need.
+    fn give(&mut self, entry: &mut DumpEntry) {
+        let Some(path) = self.paths.first() else { return };
+        if entry.metadata.is_some() || entry.problem.is_some() {
+            return;
+        }
+        let legacy = self.indexes.get_or_insert_with(|| legacy_indexes::read(path));
+        if let Some(indexes) = legacy.by_collection.remove(entry.namespace.collection()) {
+            entry.metadata = Some(CollectionMetadata { indexes, ..CollectionMetadata::default() });
+            entry.metadata_path = Some(path.clone());
+            self.used += 1;
+        }
+    }
+
+    /// Says what became of the files.
+    fn tell(self, skipped: &mut Vec<SkippedPath>) {
+        let damage = self.indexes.and_then(|indexes| indexes.damage);
+        let is_problem = damage.is_some();
+        let reason = match (damage, self.used) {
+            (Some(damage), _) => {
+                format!("{damage}; collections without metadata may lack indexes")
+            }
+            (None, 0) => "indexes are restored from metadata files".to_owned(),
+            (None, 1) => "its indexes are used for 1 collection without metadata".to_owned(),
+            (None, used) => format!("its indexes are used for {used} collections without metadata"),
+        };
+        let mut paths = self.paths.into_iter();
+        let told = |path, reason, is_problem| SkippedPath { path, reason, is_problem };
+        if let Some(first) = paths.next() {
+            let other = instead(&first);
+            skipped.push(told(first, reason, is_problem));
+            skipped.extend(paths.map(|path| told(path, other.clone(), false)));
+        }
     }
 }
 

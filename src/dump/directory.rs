@@ -13,6 +13,7 @@ use crate::dump::prelude::Prelude;
 use crate::dump::small_file;
 use crate::error::{Error, ErrorKind};
 use crate::namespace::Namespace;
+use crate::namespace::filter::NamespaceFilter;
 
 /// How far below the path that was given a misplaced dump is looked for, to hint at it.
 const HINT_DEPTH: usize = 4;
@@ -21,7 +22,11 @@ const HINT_DEPTH: usize = 4;
 const HINT_FILES: usize = 10_000;
 
 /// Lists what a dump holds, or what of it is selected.
-pub(crate) fn scan(layout: &Layout, selection: &Selection) -> Result<Inventory, Error> {
+pub(crate) fn scan(
+    layout: &Layout,
+    selection: &Selection,
+    filter: &NamespaceFilter,
+) -> Result<Inventory, Error> {
     let mut inventory = Inventory { root: layout.path().to_path_buf(), ..Inventory::default() };
     let databases = match layout {
         Layout::Root { folder } => {
@@ -43,6 +48,7 @@ pub(crate) fn scan(layout: &Layout, selection: &Selection) -> Result<Inventory, 
     let mut has_any = false;
     for database in databases {
         let selected = selection.collection.as_deref();
+        let database = database.wanted(filter, &mut inventory.left_out);
         has_any |= database.list(selected, &mut inventory.entries, &mut inventory.skipped);
     }
     if let (Some(collection), false) = (&selection.collection, has_any) {

@@ -13,6 +13,8 @@ pub struct Inventory {
     pub root: PathBuf,
     /// The collections, in byte order of their names.
     pub entries: Vec<DumpEntry>,
+    /// Collections that were not listed because they are not wanted.
+    pub left_out: Vec<Namespace>,
     /// Files and folders that are not restored, each with the reason.
     pub skipped: Vec<SkippedPath>,
     /// The version of the server the dump was taken from, where the dump says it.

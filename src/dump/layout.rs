@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::dump::filename::{self, Role};
 use crate::dump::{metadata::CollectionMetadata, small_file};
 use crate::error::{Error, ErrorKind};
-use crate::namespace::{BUCKETS_PREFIX, Namespace};
+use crate::namespace::{BUCKETS_PREFIX, Namespace, logical};
 
 /// How an archive begins: the number 0x8199e26d in little-endian order.
 const ARCHIVE_MAGIC: [u8; 4] = [0x6D, 0xE2, 0x99, 0x81];
@@ -152,11 +152,6 @@ fn not_there(path: &Path, error: &std::io::Error) -> Error {
     )
 }
 
-/// The name of a time-series collection where that of its buckets is given, else the same name.
-fn logical(collection: &str) -> &str {
-    collection.strip_prefix(BUCKETS_PREFIX).unwrap_or(collection)
-}
-
 fn database_of_folder(folder: &Path) -> Result<String, Error> {
     // A folder given as `.` has its name only in full.
     let full = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
@@ -210,7 +205,10 @@ fn file(path: &Path, database: Option<&str>, collection: Option<&str>) -> Result
         (None, None) => DATABASE_DEFAULT.to_owned(),
     };
     let own_name = name_of_stem(path, stem);
-    let buckets_of = own_name.as_deref().ok().and_then(|name| name.strip_prefix(BUCKETS_PREFIX));
+    let buckets_of = own_name
+        .as_deref()
+        .ok()
+        .and_then(|name| Some(logical(name)).filter(|logical| *logical != name));
     let metadata_stem = buckets_of.map_or_else(|| stem.to_owned(), filename::encode);
     let is_buckets =
         buckets_of.is_some() || collection.is_some_and(|name| name.starts_with(BUCKETS_PREFIX));

@@ -5,15 +5,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bson::oid::ObjectId;
 
-use crate::batch::{Batch, Batcher};
+use crate::batch::{Batch, Batcher, Position};
 use crate::error::Error;
-use crate::frame::{Field, Frame};
+use crate::frame::{Field, Frame, FrameError};
 use crate::load::run::{Queues, Run, internal};
+use crate::load::worker::{id_text, stopped_at};
+use crate::load::{DocumentCheck, OnRejection};
 use crate::plan::Insertion;
 use crate::reader;
-use crate::report::Event;
 use crate::report::format::counted;
-use crate::target::Target;
+use crate::report::{Event, Rejection};
+use crate::target::{Target, WriteFailure};
+
+/// `InvalidBSON`, as a server would say of a document that is damaged.
+const INVALID_BSON: i32 = 22;
 
 /// Where readers put batches.
 struct Intake<T> {
@@ -95,6 +100,14 @@ impl<T: Target> Intake<T> {
                 }
                 Err(error) => break Err(error),
             };
+            if settings.document_check == DocumentCheck::Structure
+                && let Err(damage) = frame.validate()
+            {
+                if !self.reject(collection, frame, position, &damage) {
+                    break Ok(());
+                }
+                continue;
+            }
             let stored = if frame.starts_with_id() {
                 None
             } else if frame.id().is_some() {
@@ -116,6 +129,30 @@ impl<T: Target> Intake<T> {
         }
         self.note_missing_ids(collection, without_id);
         outcome
+    }
+
+    /// Counts a damaged document as rejected; false where reading should end.
+    fn reject(
+        &self,
+        collection: usize,
+        frame: Frame<'_>,
+        position: Position,
+        damage: &FrameError,
+    ) -> bool {
+        let failure = WriteFailure {
+            index: 0,
+            code: INVALID_BSON,
+            message: format!("not sent: {damage}; it lies at byte {} of the file", position.offset),
+        };
+        let rejection =
+            Rejection { code: failure.code, message: failure.message.clone(), id: id_text(frame) };
+        let bytes = frame.bytes().len() as u64;
+        self.run.observe(&Event::Damaged { collection, bytes, rejection });
+        if self.run.settings.on_rejection == OnRejection::StopRun {
+            let namespace = &self.run.plan.collections[collection].namespace;
+            self.run.fail(stopped_at(&failure).of(namespace));
+        }
+        self.run.goes_on()
     }
 
     /// Hands a batch to the workers; false where reading should end.

@@ -55,8 +55,9 @@ pub(super) async fn bring_about<T: Target>(run: &Run<T>, collection: usize) -> R
         emptied.await.map_err(|error| refused("cannot be emptied", plan, &error))?;
     }
     if matches!(plan.creation, Creation::Create | Creation::DropAndCreate) {
-        let created =
-            with_retries(run, collection, || run.target.create(&plan.namespace, &plan.options));
+        let created = with_retries(run, collection, || {
+            run.target.create(&plan.namespace, &plan.options, plan.uuid)
+        });
         match created.await {
             // Someone else, or an attempt whose answer was lost, made it in the meantime.
             Err(error) if error.code == Some(EXISTS) => {}

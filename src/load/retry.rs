@@ -55,8 +55,8 @@ const PASSING_LABELS: [&str; 3] =
 const UNAUTHORIZED: i32 = 13;
 
 /// Codes of documents that the server cannot read or that make the command too large:
-/// `FailedToParse`, `InvalidBSON`, `BSONObjectTooLarge`, and what parsers say of bad nesting.
-const SPOILT: [i32; 5] = [9, 22, 10334, 15, 17280];
+/// `FailedToParse`, `InvalidBSON`, `BSONObjectTooLarge`, what parsers say of bad nesting, and buckets of mixed schema.
+const SPOILT: [i32; 6] = [9, 22, 10334, 15, 17280, 408];
 
 /// What is done about a failed insert; `bypasses` says whether it asked to bypass validators.
 pub fn verdict(error: &TargetError, bypasses: bool) -> Verdict {

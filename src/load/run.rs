@@ -4,11 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
 use crate::batch::{Batch, BufferPool};
+use crate::dump::inventory::CollectionKind;
 use crate::error::{Error, ErrorKind};
 use crate::limits::QUEUE_BATCHES;
+use crate::load::prepare::with_retries;
 use crate::load::{Ending, LoadSettings, Stop};
 use crate::plan::{Creation, Insertion, RestorePlan, Validation};
 use crate::report::format::counted;
@@ -48,6 +51,8 @@ struct Progress {
     has_failed: AtomicBool,
     /// Whether the target takes no more of it.
     is_refused: AtomicBool,
+    /// Whether a time-series collection takes buckets of mixed schema, once that was asked for.
+    takes_mixed_schema: OnceCell<bool>,
 }
 
 /// The queues between readers and workers: one that every worker takes from, and one for each
@@ -250,7 +255,7 @@ impl<T: Target> Run<T> {
         let plan = &self.plan.collections[collection];
         // A server never bypasses the check of time-series buckets.
         let bypasses = plan.validation == Validation::Bypassed
-            && plan.namespace == plan.data_namespace
+            && plan.kind != CollectionKind::TimeSeries
             && !self.validators_kept.load(Ordering::Relaxed);
         Insert {
             namespace: plan.data_namespace.clone(),
@@ -260,6 +265,32 @@ impl<T: Target> Run<T> {
             },
             validators: if bypasses { Validators::Bypassed } else { Validators::Applied },
         }
+    }
+
+    /// Lets a time-series collection take buckets of mixed schema, as the one that was dumped did;
+    /// asked for once, whoever needs it first. Says whether it takes them now.
+    pub(super) async fn takes_mixed_schema(&self, collection: usize) -> bool {
+        let namespace = &self.plan.collections[collection].namespace;
+        let ask = async {
+            let allow = || self.target.allow_mixed_schema(namespace);
+            let (takes, text) = match with_retries(self, collection, allow).await {
+                Ok(()) => (
+                    true,
+                    "its buckets hold mixed types under one name, as those of old \
+                           servers may; it is told so (timeseriesBucketsMayHaveMixedSchemaData)"
+                        .to_owned(),
+                ),
+                Err(error) => (
+                    false,
+                    format!(
+                        "it cannot be told that its buckets hold mixed types under one name: {error}"
+                    ),
+                ),
+            };
+            self.observe(&Event::Note { collection: Some(collection), text });
+            takes
+        };
+        *self.collections[collection].takes_mixed_schema.get_or_init(|| ask).await
     }
 
     /// Goes on without bypassing validators, and says so once.

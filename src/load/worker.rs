@@ -20,6 +20,9 @@ use crate::target::{Documents, Fault, Insert, Target, TargetError, Validators, W
 /// `DuplicateKey`.
 const DUPLICATE_KEY: i32 = 11000;
 
+/// `CannotInsertTimeseriesBucketsWithMixedSchema`.
+const MIXED_SCHEMA: i32 = 408;
+
 /// `Unauthorized`.
 const UNAUTHORIZED: i32 = 13;
 
@@ -61,6 +64,8 @@ struct Delivery<'a, T> {
     /// Whether an attempt may have been carried out without an answer, so that a duplicate may be
     /// the document itself.
     is_resent: bool,
+    /// Whether the collection was told to take buckets of mixed schema.
+    asked_for_mixed_schema: bool,
 }
 
 /// The failures since the last answer; a batch that is answered for bit by bit may take its time.
@@ -113,6 +118,7 @@ impl<'a, T: Target> Delivery<'a, T> {
             failures: Vec::new(),
             outage: Outage::new(),
             is_resent: false,
+            asked_for_mixed_schema: false,
         }
     }
 
@@ -131,6 +137,10 @@ impl<'a, T: Target> Delivery<'a, T> {
         self.outage.attempt();
         let mut outcome = match self.run.target.insert(&insert, self.batch, &group).await {
             Ok(outcome) => outcome,
+            Err(error) if self.is_mixed(error.code) && self.takes_mixed_schema().await => {
+                self.groups.push(group);
+                return Step::GoOn;
+            }
             Err(error) => return self.after(&insert, group, error).await,
         };
         let throttled = self.take_throttled(&mut outcome.failures);
@@ -143,9 +153,8 @@ impl<'a, T: Target> Delivery<'a, T> {
             let tried = indexes.len().saturating_sub(outcome.not_tried as usize);
             self.groups.push(Documents::Only(indexes[tried..].to_vec()));
         }
-        if !outcome.failures.is_empty()
-            && self.judge(&insert, outcome.failures).await == Step::GiveUp
-        {
+        let failures = self.without_mixed(outcome.failures).await;
+        if !failures.is_empty() && self.judge(&insert, failures).await == Step::GiveUp {
             return Step::GiveUp;
         }
         match throttled {
@@ -171,6 +180,30 @@ impl<'a, T: Target> Delivery<'a, T> {
         let indexes = throttled.iter().map(|failure| failure.index).collect();
         self.groups.push(Documents::Only(indexes));
         Some(error)
+    }
+
+    /// Whether a refusal is for buckets of mixed schema, about which something can be done once.
+    fn is_mixed(&self, code: Option<i32>) -> bool {
+        code == Some(MIXED_SCHEMA) && !self.asked_for_mixed_schema
+    }
+
+    async fn takes_mixed_schema(&mut self) -> bool {
+        self.asked_for_mixed_schema = true;
+        self.run.takes_mixed_schema(self.batch.collection).await
+    }
+
+    /// The refusals that stand; buckets of mixed schema are sent again once they may come.
+    async fn without_mixed(&mut self, failures: Vec<WriteFailure>) -> Vec<WriteFailure> {
+        let mixed: Vec<u32> = failures
+            .iter()
+            .filter(|failure| self.is_mixed(Some(failure.code)))
+            .map(|failure| failure.index)
+            .collect();
+        if mixed.is_empty() || !self.takes_mixed_schema().await {
+            return failures;
+        }
+        self.groups.push(Documents::Only(mixed));
+        failures.into_iter().filter(|failure| failure.code != MIXED_SCHEMA).collect()
     }
 
     /// Tells refused documents from those that an unanswered attempt had stored already.
@@ -371,14 +404,14 @@ fn raw_id(frame: Frame<'_>) -> Option<RawBson> {
 }
 
 /// The document's `_id` as Extended JSON.
-fn id_text(frame: Frame<'_>) -> String {
+pub(super) fn id_text(frame: Frame<'_>) -> String {
     match raw_id(frame).map(Bson::try_from) {
         Some(Ok(id)) => id.into_relaxed_extjson().to_string(),
         _ => "(none that can be read)".to_owned(),
     }
 }
 
-fn stopped_at(failure: &WriteFailure) -> Error {
+pub(super) fn stopped_at(failure: &WriteFailure) -> Error {
     Error::new(ErrorKind::Write, format!("stopped at a refused document: {}", failure.message))
         .with_code(failure.code)
         .hint("without --stop-on-error refused documents are counted and the rest goes on")

@@ -46,6 +46,11 @@ impl NamespacePattern {
         Self { text: name.to_owned(), parts: vec![Part::Literal(name.to_owned())] }
     }
 
+    /// The pattern with stars that only this name matches, as it would be typed.
+    pub fn escape(name: &str) -> String {
+        name.replace('\\', "\\\\").replace('*', "\\*")
+    }
+
     /// The pattern as it was typed.
     pub fn text(&self) -> &str {
         &self.text
@@ -139,6 +144,11 @@ impl Rename {
             return Err(usage(format!("`{from}` and `{to}` have different numbers of stars")));
         }
         Ok(rename)
+    }
+
+    /// The names it applies to.
+    pub fn from(&self) -> &NamespacePattern {
+        &self.from
     }
 
     /// The new name, where the rule applies.
@@ -287,6 +297,16 @@ mod tests {
             let characters = |text: &str| text.chars().collect::<Vec<_>>();
             let expected = naive(&characters(&pattern), &characters(&name));
             prop_assert_eq!(matches(&pattern, &name), expected);
+        }
+
+        #[test]
+        fn an_escaped_name_matches_itself_alone(
+            name in "[a*.\\\\]{0,7}",
+            other in "[a*.\\\\]{0,7}",
+        ) {
+            let pattern = NamespacePattern::wildcards(&NamespacePattern::escape(&name));
+            prop_assert!(pattern.matches(&name));
+            prop_assert_eq!(pattern.matches(&other), name == other);
         }
 
         #[test]

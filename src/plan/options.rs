@@ -2,6 +2,46 @@
 
 use bson::{Bson, Document};
 
+use crate::dump::inventory::CollectionKind;
+
+/// Whether collections are created with the options they had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OptionPolicy {
+    /// With all of them.
+    #[default]
+    Restore,
+    /// With none; a view keeps what makes it one.
+    Skip,
+}
+
+/// What makes a view one.
+const OF_A_VIEW: [&str; 2] = ["viewOn", "pipeline"];
+
+/// What is left of a collection's options where none are wanted; nothing of a time-series
+/// collection could be inserted then, which the error says.
+pub(super) fn skipped(
+    kind: CollectionKind,
+    options: Document,
+    notes: &mut Vec<String>,
+) -> Result<Document, String> {
+    let (kept, dropped): (Document, Document) = match kind {
+        CollectionKind::TimeSeries => {
+            return Err("a time-series collection cannot be restored without its options; leave \
+                        --no-options out, or exclude it"
+                .to_owned());
+        }
+        CollectionKind::Collection => (Document::new(), options),
+        CollectionKind::View => {
+            options.into_iter().partition(|(name, _)| OF_A_VIEW.contains(&name.as_str()))
+        }
+    };
+    if !dropped.is_empty() {
+        let names: Vec<_> = dropped.keys().map(|name| format!("`{name}`")).collect();
+        notes.push(format!("created without its options {}", names.join(", ")));
+    }
+    Ok(kept)
+}
+
 /// Options that a dump may carry and that no current server takes, with what is said about it.
 const LEFT_OUT: [(&str, &str); 5] = [
     ("create", "the option `create` repeats the command's own field and is left out"),
@@ -44,6 +84,18 @@ mod tests {
         assert_eq!(kept, doc! { "size": 10, "capped": true, "validator": { "b": 1, "a": 1 } });
         assert_eq!(kept.keys().collect::<Vec<_>>(), ["size", "capped", "validator"]);
         assert_eq!(notes.len(), 2);
+    }
+
+    #[test]
+    fn without_options_a_view_is_still_a_view() {
+        let mut notes = Vec::new();
+        let view = doc! { "viewOn": "a", "pipeline": [], "collation": { "locale": "fr" } };
+        let kept = skipped(CollectionKind::View, view, &mut notes).expect("kept");
+        assert_eq!(kept.keys().collect::<Vec<_>>(), ["viewOn", "pipeline"]);
+        assert_eq!(notes, ["created without its options `collation`"]);
+        let capped = doc! { "capped": true, "size": 4096 };
+        assert_eq!(skipped(CollectionKind::Collection, capped, &mut notes), Ok(doc! {}));
+        assert!(skipped(CollectionKind::TimeSeries, doc! {}, &mut notes).is_err());
     }
 
     #[test]

@@ -35,6 +35,15 @@ pub enum Event {
         /// Their bytes, uncompressed.
         bytes: u64,
     },
+    /// A damaged document was read and is not sent: it counts as read and as rejected.
+    Damaged {
+        /// The collection.
+        collection: usize,
+        /// The bytes it claims.
+        bytes: u64,
+        /// What is wrong with it.
+        rejection: Rejection,
+    },
     /// The server answered for a batch; the three counts add up to the batch's documents.
     Written {
         /// The collection.

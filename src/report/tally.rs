@@ -51,6 +51,7 @@ impl Tally {
             Event::Read { .. }
             | Event::Written { .. }
             | Event::Rejected { .. }
+            | Event::Damaged { .. }
             | Event::Unsent { .. }
             | Event::Retried { .. } => self.apply_documents(at, event),
             Event::Note { collection, text } => {
@@ -115,6 +116,16 @@ impl Tally {
                 );
                 self.latency_total += latency;
                 self.latency_max = self.latency_max.max(latency);
+            }
+            Event::Damaged { collection, bytes, ref rejection } => {
+                self.count(collection, |counts| {
+                    counts.read += 1;
+                    counts.bytes_read += bytes;
+                    counts.rejected += 1;
+                });
+                if let Some(tally) = self.collections.get_mut(collection) {
+                    tally.count_rejections(std::slice::from_ref(rejection));
+                }
             }
             Event::Unsent { collection, documents } => {
                 self.count(collection, |counts| counts.unsent += documents);

@@ -5,6 +5,7 @@
 //! gives (discovery, authentication, TLS, pooling) stays.
 
 mod command;
+mod commit_quorum;
 mod connect;
 mod errors;
 mod facts;
@@ -13,16 +14,20 @@ pub mod merge;
 mod outcome;
 mod product;
 pub mod uri;
+mod uuids;
 
-use bson::{Bson, Document, RawBson, RawDocumentBuf, doc};
+use bson::{Bson, Document, RawBson, RawDocumentBuf, Uuid, doc};
 use futures_util::TryStreamExt;
 use mongodb::Client;
 
 use crate::batch::Batch;
+use crate::error::Error;
+use crate::facts::ServerFacts;
 use crate::namespace::Namespace;
 use crate::target::mongo::left_out::LeftOut;
 use crate::target::{Documents, Insert, OnRefusal, Target, TargetError, Validators, WriteOutcome};
 
+pub use commit_quorum::CommitQuorum;
 pub use connect::{Connection, Journal, WriteConcern, key_is_encrypted};
 
 /// A server or cluster.
@@ -37,6 +42,8 @@ pub struct MongoTarget {
     ignores_unknown_index_options: bool,
     /// What is not sent, because the server is known to refuse it.
     left_out: LeftOut,
+    /// The members that must be ready before an index is committed, where that was asked for.
+    commit_quorum: Option<CommitQuorum>,
     /// What the server is called in messages, without any password.
     description: String,
 }
@@ -45,6 +52,16 @@ impl MongoTarget {
     /// The servers' addresses, without user or password.
     pub fn description(&self) -> &str {
         &self.description
+    }
+
+    /// Asks for this commit quorum with every index build, if the server has one.
+    pub fn with_commit_quorum(
+        mut self,
+        quorum: Option<CommitQuorum>,
+        facts: &ServerFacts,
+    ) -> Result<Self, Error> {
+        self.commit_quorum = quorum.map(|quorum| quorum.check(facts)).transpose()?;
+        Ok(self)
     }
 
     fn write_concern_document(&self) -> Result<Document, TargetError> {
@@ -165,11 +182,21 @@ impl Target for MongoTarget {
         outcome::deleted(&reply)
     }
 
-    async fn create(&self, namespace: &Namespace, options: &Document) -> Result<(), TargetError> {
+    async fn create(
+        &self,
+        namespace: &Namespace,
+        options: &Document,
+        uuid: Option<Uuid>,
+    ) -> Result<(), TargetError> {
         let mut command = doc! { "create": namespace.collection() };
         command.extend(options.clone());
+        let Some(uuid) = uuid else {
+            command.insert("writeConcern", self.write_concern_document()?);
+            return self.run(namespace.database(), command).await.map(drop);
+        };
+        let mut command = uuids::create(namespace, command, uuid);
         command.insert("writeConcern", self.write_concern_document()?);
-        self.run(namespace.database(), command).await.map(drop)
+        self.run("admin", command).await.map(drop)
     }
 
     async fn insert(
@@ -210,12 +237,24 @@ impl Target for MongoTarget {
         if self.ignores_unknown_index_options {
             command.insert("ignoreUnknownIndexOptions", true);
         }
+        if let Some(quorum) = self.commit_quorum {
+            command.insert("commitQuorum", quorum);
+        }
         command.insert("writeConcern", self.write_concern_document()?);
         self.run(namespace.database(), command).await.map(drop)
     }
 
     fn notes(&self) -> Vec<String> {
         self.left_out.take_notes()
+    }
+
+    async fn allow_mixed_schema(&self, namespace: &Namespace) -> Result<(), TargetError> {
+        let command = doc! {
+            "collMod": namespace.collection(),
+            "timeseriesBucketsMayHaveMixedSchemaData": true,
+            "writeConcern": self.write_concern_document()?,
+        };
+        self.run(namespace.database(), command).await.map(drop)
     }
 
     async fn expire_after(&self, namespace: &Namespace, seconds: &Bson) -> Result<(), TargetError> {

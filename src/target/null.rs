@@ -1,6 +1,6 @@
 //! A target that takes everything and keeps nothing: it measures the tool alone.
 
-use bson::{Bson, Document, RawBson, RawDocumentBuf};
+use bson::{Bson, Document, RawBson, RawDocumentBuf, Uuid};
 
 use crate::batch::Batch;
 use crate::namespace::Namespace;
@@ -19,7 +19,12 @@ impl Target for NullTarget {
         Ok(())
     }
 
-    async fn create(&self, _namespace: &Namespace, _options: &Document) -> Result<(), TargetError> {
+    async fn create(
+        &self,
+        _namespace: &Namespace,
+        _options: &Document,
+        _uuid: Option<Uuid>,
+    ) -> Result<(), TargetError> {
         Ok(())
     }
 
@@ -45,6 +50,10 @@ impl Target for NullTarget {
         _namespace: &Namespace,
         _specs: &[Document],
     ) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    async fn allow_mixed_schema(&self, _namespace: &Namespace) -> Result<(), TargetError> {
         Ok(())
     }
 

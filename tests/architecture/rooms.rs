@@ -35,7 +35,7 @@ const VOCABULARY: &str = "error | limits | namespace | facts | frame | exit";
 const FLOW: &str = "dump | plan | reader | batch | target | report";
 
 /// Where a crate, or a part of the standard library, may be used; nowhere if no place is named.
-const CRATES: [(&str, &[&str]); 16] = [
+const CRATES: [(&str, &[&str]); 17] = [
     ("clap", &["cli"]),
     ("mongodb", &["target", "probe"]),
     ("tokio", &["load", "target", "probe", "cli::signals", "main"]),
@@ -43,6 +43,7 @@ const CRATES: [(&str, &[&str]); 16] = [
     ("futures_util", &["load", "target"]),
     ("rayon", &["load", "command", "seed"]),
     ("indicatif", &["report::progress"]),
+    ("strsim", &["plan"]),
     ("walkdir", &["dump"]),
     ("percent_encoding", &["dump", "target"]),
     ("rpassword", &["cli::password"]),

@@ -12,7 +12,7 @@ use restorm::batch::{BatchLimits, ZeroTimestamps};
 use restorm::command::inspect::{InspectForm, inspect};
 use restorm::dump::{Dump, Inventory};
 use restorm::facts::ServerFacts;
-use restorm::load::{self, Ending, LoadSettings, OnRejection, Stop};
+use restorm::load::{self, DocumentCheck, Ending, LoadSettings, OnRejection, Stop};
 use restorm::plan::{self, Selection};
 use restorm::report::Silent;
 use restorm::target::null::NullTarget;
@@ -158,6 +158,7 @@ fn load(inventory: &Inventory, runtime: &tokio::runtime::Runtime) -> u64 {
         index_builds: 2,
         zero_timestamps: ZeroTimestamps::Detoured,
         on_rejection: OnRejection::GoOn,
+        document_check: DocumentCheck::Extent,
         retry_for: Duration::from_secs(1),
     };
     let load = load::load(

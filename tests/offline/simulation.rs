@@ -16,7 +16,7 @@ use restorm::dump::Dump;
 use restorm::exit::ExitStatus;
 use restorm::facts::{ExistingCollection, ServerFacts};
 use restorm::limits::RETRY_FOR;
-use restorm::load::{self, Ending, LoadSettings, OnRejection, Stop};
+use restorm::load::{self, DocumentCheck, Ending, LoadSettings, OnRejection, Stop};
 use restorm::namespace::Namespace;
 use restorm::plan::{self, ExistingPolicy, Insertion, Selection};
 use restorm::report::tally::{CollectionTally, IndexState, State};
@@ -86,6 +86,7 @@ fn draw(root: &std::path::Path, chance: &mut Chance) -> Scenario {
         index_builds: chance.between(1, 3),
         zero_timestamps: ZeroTimestamps::Kept,
         on_rejection: if chance.percent(10) { OnRejection::StopRun } else { OnRejection::GoOn },
+        document_check: DocumentCheck::Extent,
         retry_for: RETRY_FOR,
     };
     let mut temper = Temper {
@@ -115,9 +116,10 @@ fn run(seed: u64, root: &std::path::Path, scenario: &Scenario) -> Ended {
     let existing = held.map(|collection| ExistingCollection {
         namespace: Namespace::new(DATABASE, &collection.name),
         kind: "collection".to_owned(),
+        uuid: None,
     });
     let facts = ServerFacts { existing: existing.collect(), ..ServerFacts::null() };
-    let plan = plan::plan(&inventory, scenario.selection, &facts);
+    let plan = plan::plan(&inventory, scenario.selection.clone(), &facts);
     let stop = Stop::new();
     let target = Arc::new(FaultyTarget::new(
         seed,

@@ -199,6 +199,7 @@ impl MongoTarget {
             keeps_zero_timestamps: false,
             ignores_unknown_index_options: false,
             left_out: LeftOut::default(),
+            commit_quorum: None,
             description,
         };
         let asked = target.ask_facts().await;

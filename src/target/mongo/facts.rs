@@ -1,10 +1,10 @@
 //! What a server says it is.
 
-use bson::{Document, doc};
+use bson::{Bson, Document, Uuid, doc};
 use futures_util::TryStreamExt;
 
 use crate::error::{Error, ErrorKind};
-use crate::facts::{ExistingCollection, ServerFacts, ServerVersion, Topology};
+use crate::facts::{ExistingCollection, ExistingDetail, ServerFacts, ServerVersion, Topology};
 use crate::namespace::Namespace;
 use crate::target::TargetError;
 use crate::target::mongo::{MongoTarget, errors, product};
@@ -38,10 +38,11 @@ impl MongoTarget {
     pub async fn existing<'a>(
         &self,
         databases: impl Iterator<Item = &'a str>,
+        detail: ExistingDetail,
     ) -> Result<Vec<ExistingCollection>, Error> {
         let mut existing = Vec::new();
         for database in databases {
-            let listed = self.list(database).await.map_err(|error| {
+            let listed = self.list(database, detail).await.map_err(|error| {
                 let message = format!("the collections of `{database}` cannot be listed: {error}");
                 let mut failed = Error::new(ErrorKind::Connect, message);
                 if let Some(code) = error.code {
@@ -58,9 +59,18 @@ impl MongoTarget {
         Ok(existing)
     }
 
-    async fn list(&self, database: &str) -> Result<Vec<ExistingCollection>, TargetError> {
-        let command =
-            doc! { "listCollections": 1, "nameOnly": true, "authorizedCollections": true };
+    async fn list(
+        &self,
+        database: &str,
+        detail: ExistingDetail,
+    ) -> Result<Vec<ExistingCollection>, TargetError> {
+        // Names alone are told to users who may list nothing else.
+        let command = match detail {
+            ExistingDetail::Names => {
+                doc! { "listCollections": 1, "nameOnly": true, "authorizedCollections": true }
+            }
+            ExistingDetail::Uuids => doc! { "listCollections": 1 },
+        };
         let cursor = self
             .client()
             .database(database)
@@ -72,12 +82,21 @@ impl MongoTarget {
         Ok(listed
             .into_iter()
             .filter_map(|collection| {
+                let info = collection.get_document("info").ok();
                 Some(ExistingCollection {
                     namespace: Namespace::new(database, collection.get_str("name").ok()?),
                     kind: collection.get_str("type").unwrap_or("collection").to_owned(),
+                    uuid: info.and_then(|info| uuid(info.get("uuid")?)),
                 })
             })
             .collect())
+    }
+}
+
+fn uuid(value: &Bson) -> Option<Uuid> {
+    match value {
+        Bson::Binary(binary) => binary.to_uuid().ok(),
+        _ => None,
     }
 }
 

@@ -262,7 +262,12 @@ impl Target for FaultyTarget {
         .await
     }
 
-    async fn create(&self, namespace: &Namespace, _: &Document) -> Result<(), TargetError> {
+    async fn create(
+        &self,
+        namespace: &Namespace,
+        _: &Document,
+        _: Option<bson::Uuid>,
+    ) -> Result<(), TargetError> {
         self.command("create", about(namespace), |state| {
             let stored = state.collections.entry(namespace.collection().to_owned()).or_default();
             if std::mem::replace(&mut stored.is_created, true) {
@@ -353,6 +358,10 @@ impl Target for FaultyTarget {
             Ok(())
         })
         .await
+    }
+
+    async fn allow_mixed_schema(&self, namespace: &Namespace) -> Result<(), TargetError> {
+        self.command("collMod", about(namespace), |_| Ok(())).await
     }
 
     async fn expire_after(&self, namespace: &Namespace, _: &Bson) -> Result<(), TargetError> {
