@@ -143,8 +143,8 @@ impl<'a, T: Target> Delivery<'a, T> {
             }
             Err(error) => return self.after(&insert, group, error).await,
         };
-        let throttled = self.take_throttled(&mut outcome.failures);
-        if throttled.is_none() || outcome.inserted > 0 {
+        let throttled = take_throttled(&mut outcome.failures);
+        if throttled.is_empty() || outcome.inserted > 0 {
             self.outage = Outage::new();
         }
         self.inserted += u64::from(outcome.inserted);
@@ -153,33 +153,20 @@ impl<'a, T: Target> Delivery<'a, T> {
             let tried = indexes.len().saturating_sub(outcome.not_tried as usize);
             self.groups.push(Documents::Only(indexes[tried..].to_vec()));
         }
+        // They are sent before what follows them, so that the order stays.
+        let turned_away = throttled.last().map(refusal_of);
+        if !throttled.is_empty() {
+            let indexes = throttled.iter().map(|failure| failure.index).collect();
+            self.groups.push(Documents::Only(indexes));
+        }
         let failures = self.without_mixed(outcome.failures).await;
         if !failures.is_empty() && self.judge(&insert, failures).await == Step::GiveUp {
             return Step::GiveUp;
         }
-        match throttled {
+        match turned_away {
             Some(error) => self.pause(error).await,
             None => Step::GoOn,
         }
-    }
-
-    /// Takes out the documents that were refused only because too much came at once; they are sent
-    /// again after a pause.
-    fn take_throttled(&mut self, failures: &mut Vec<WriteFailure>) -> Option<TargetError> {
-        let (throttled, others) = std::mem::take(failures)
-            .into_iter()
-            .partition::<Vec<_>, _>(|failure| retry::is_throttled(failure.code));
-        *failures = others;
-        let last = throttled.last()?;
-        let error = TargetError {
-            fault: Fault::Refused,
-            code: Some(last.code),
-            labels: Vec::new(),
-            message: last.message.clone(),
-        };
-        let indexes = throttled.iter().map(|failure| failure.index).collect();
-        self.groups.push(Documents::Only(indexes));
-        Some(error)
     }
 
     /// Whether a refusal is for buckets of mixed schema, about which something can be done once.
@@ -395,6 +382,25 @@ impl<'a, T: Target> Delivery<'a, T> {
                 id: id_text(frames[failure.index as usize]),
             })
             .collect()
+    }
+}
+
+/// Takes out the documents that were refused only because too much came at once; they are sent
+/// again after a pause.
+fn take_throttled(failures: &mut Vec<WriteFailure>) -> Vec<WriteFailure> {
+    let (throttled, others) =
+        std::mem::take(failures).into_iter().partition(|failure| retry::is_throttled(failure.code));
+    *failures = others;
+    throttled
+}
+
+/// What became of one document, as if it were that of the whole command.
+fn refusal_of(failure: &WriteFailure) -> TargetError {
+    TargetError {
+        fault: Fault::Refused,
+        code: Some(failure.code),
+        labels: Vec::new(),
+        message: failure.message.clone(),
     }
 }
 

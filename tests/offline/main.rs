@@ -9,6 +9,7 @@ mod broken;
 mod chance;
 mod cli;
 mod clone;
+mod connection;
 mod fuzz;
 mod golden;
 mod help;

@@ -78,8 +78,14 @@ impl LeftOut {
     /// What is left out for a product from the beginning.
     pub(super) fn of(product: Product) -> Self {
         let known = KNOWN.iter().filter(|(known, _)| *known == product);
-        let fields = known.map(|(_, field)| *field).collect();
-        Self(Arc::new(Mutex::new(State { fields, notes: Vec::new() })))
+        let fields: BTreeSet<_> = known.map(|(_, field)| *field).collect();
+        let mut notes = Vec::new();
+        if !fields.is_empty() {
+            let names: Vec<_> = fields.iter().map(|field| format!("`{field}`")).collect();
+            let (server, names) = (product.name(), names.join(" and "));
+            notes.push(format!("the server is {server}, which is not sent {names}"));
+        }
+        Self(Arc::new(Mutex::new(State { fields, notes })))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -133,8 +139,16 @@ fn refused_field(error: &TargetError) -> Option<(&'static str, &'static str)> {
     if error.fault != Fault::Refused || !REFUSALS.iter().any(|word| message.contains(word)) {
         return None;
     }
+    // As a name in quotes, or after the word for it: `ns` stands in many other messages.
     let is_named = |field: &str| {
-        message.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == field)
+        let quoted = |quote: char| {
+            message.contains(&format!("{quote}{field}{quote}"))
+                || message.contains(&format!(".{field}{quote}"))
+        };
+        ['\'', '"', '`'].into_iter().any(quoted)
+            || ["field", "parameter", "option"]
+                .iter()
+                .any(|word| message.contains(&format!("{word} {field}")))
     };
     OPTIONAL.into_iter().find(|(field, _)| is_named(field))
 }
@@ -162,6 +176,8 @@ mod tests {
             ("BSON field 'create.validator' is an unknown field.", None),
             ("unknown columns in table", None),
             ("writeConcern could not be satisfied", None),
+            ("collation is not supported, ns: shop.orders", None),
+            ("w is not allowed in writeConcern on this host", None),
         ] {
             let found = refused_field(&refused(message)).map(|(field, _)| field);
             assert_eq!(found, expected, "{message}");
@@ -201,6 +217,8 @@ mod tests {
             LeftOut::of(product).trim(&mut command);
             assert_eq!(command.contains_key(STORAGE), is_sent, "{product:?}");
             assert!(command.contains_key("capped"));
+            let notes = LeftOut::of(product).take_notes();
+            assert_eq!(notes.len(), usize::from(!is_sent), "{notes:?}");
         }
     }
 }

@@ -326,11 +326,31 @@ fn refuse_mechanism(uri: &ServerUri) -> Result<(), Error> {
         return Err(usage("MONGODB-AWS is not built in")
             .hint("build with `cargo build --release --features aws`"));
     }
+    if mechanism == "MONGODB-OIDC" {
+        return refuse_environment(uri);
+    }
     if !MECHANISMS.contains(&mechanism) {
         let message = format!("there is no authentication mechanism `{mechanism}`");
         return Err(usage(message).hint(format!("known are {}", MECHANISMS.join(", "))));
     }
     Ok(())
+}
+
+/// A token comes from where the program runs; nobody is asked to log in with a browser.
+fn refuse_environment(uri: &ServerUri) -> Result<(), Error> {
+    let properties = uri.option("authMechanismProperties").unwrap_or_default();
+    let environment = properties.split(',').find_map(|pair| pair.strip_prefix("ENVIRONMENT:"));
+    match environment {
+        None => Err(usage("MONGODB-OIDC needs to know where the token comes from").hint(
+            "add authMechanismProperties=ENVIRONMENT:k8s, or azure or gcp with TOKEN_RESOURCE, \
+             to the connection string",
+        )),
+        Some("azure" | "gcp") if !cfg!(feature = "oidc-cloud") => {
+            Err(usage("tokens of Azure and Google Cloud are not built in")
+                .hint("build with `cargo build --release --features oidc-cloud`"))
+        }
+        Some(_) => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -447,6 +467,7 @@ mod tests {
         for (query, expected) in [
             ("authMechanism=GSSAPI", "Kerberos"),
             ("authMechanism=MONGODB-XX", "no authentication mechanism"),
+            ("authMechanism=MONGODB-OIDC", "where the token comes from"),
             ("tlsAllowInvalidHostnames=true", "tlsAllowInvalidHostnames"),
             ("tlsCRLFile=x", "tlsCRLFile"),
         ] {

@@ -97,12 +97,41 @@ impl Stored {
     }
 }
 
+impl Stored {
+    /// Takes so many of the documents and turns the others away for now, as Cosmos DB does.
+    fn take_some(
+        &mut self,
+        documents: &[(u32, Vec<u8>)],
+        taken: usize,
+        insert: &Insert,
+    ) -> WriteOutcome {
+        let (first, others) = documents.split_at(taken);
+        let mut outcome = self.take(first, insert);
+        let others_count = u32::try_from(others.len()).expect("few documents");
+        if insert.on_refusal == OnRefusal::Stop && !outcome.failures.is_empty() {
+            outcome.not_tried += others_count;
+            return outcome;
+        }
+        let is_ordered = insert.on_refusal == OnRefusal::Stop;
+        let refused = if is_ordered { others.len().min(1) } else { others.len() };
+        outcome.failures.extend(others[..refused].iter().map(|(index, _)| WriteFailure {
+            index: *index,
+            code: 16500,
+            message: "Request rate is large (RetryAfterMs=25)".to_owned(),
+        }));
+        outcome.not_tried = others_count - u32::try_from(refused).expect("few documents");
+        outcome
+    }
+}
+
 /// A command that is answered after a while, if at all.
 enum Answer {
     /// As it should be.
     Proper,
     /// By this failure, after so many of the documents were taken.
     Failure { taken: usize, error: TargetError },
+    /// By too much at once: so many of the documents were taken, the others were turned away.
+    Throttled { taken: usize },
 }
 
 fn failure(fault: Fault, code: Option<i32>, labels: &[&str]) -> TargetError {
@@ -200,6 +229,9 @@ impl FaultyTarget {
         let refusal = self.refusal(insert, documents);
         if self.draws_fault(chance, batch) {
             let some = chance.between(0, documents.len());
+            if refusal.is_none() && chance.percent(20) {
+                return Answer::Throttled { taken: some };
+            }
             let (taken, error) = match chance.below(7) {
                 0 => (0, lost()),
                 1 => (some, lost()),
@@ -315,6 +347,7 @@ impl Target for FaultyTarget {
             let stored = state.collections.get_mut(name).expect("it was entered above");
             match answer {
                 Answer::Proper => Ok(stored.take(&documents, insert)),
+                Answer::Throttled { taken } => Ok(stored.take_some(&documents, taken, insert)),
                 Answer::Failure { taken, error } => {
                     stored.take(&documents[..taken], insert);
                     Err(error)
