@@ -143,11 +143,8 @@ fn note(what: String, reason: String) -> Skipped {
 /// The first few of some names.
 fn shown(names: &[String]) -> String {
     let more = names.len().saturating_sub(NAMES_SHOWN);
-    let mut text = names.iter().take(NAMES_SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    if more > 0 {
-        text.push_str(&format!(" and {more} more"));
-    }
-    text
+    let first = names.iter().take(NAMES_SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{first} and {more} more") } else { first }
 }
 
 #[cfg(test)]
