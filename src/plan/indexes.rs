@@ -138,7 +138,7 @@ const FULL_NAME_BYTES_MAX: usize = 127;
 /// Plans the indexes of one collection, without the one on `_id` that it has by itself.
 pub(super) fn plan(specs: &[IndexSpec], of: Surroundings<'_>) -> Fit {
     let mut fit = Fit::default();
-    // The keys after conversion, with the names of those that have them and whether it changed them.
+    // The keys after conversion, with the names of their indexes and whether it changed them.
     let mut keys: Vec<(Document, String, bool)> = Vec::new();
     for IndexSpec(spec) in specs {
         if is_default_id(spec) || is_clustered(spec) {

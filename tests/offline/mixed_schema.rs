@@ -192,7 +192,10 @@ fn better_than_the_peer_mixed_buckets_arrive_in_whichever_batch() {
         assert_eq!(target.told.load(Ordering::SeqCst), 1, "it is asked for once");
         assert_eq!(tally.counts().rejected, 0);
         let notes: Vec<_> = tally.notes().iter().map(|note| note.text.as_str()).collect();
-        assert!(notes.iter().any(|note| note.contains("mixed types under one name")), "{notes:?}");
+        assert!(
+            notes.iter().any(|note| note.contains("several types under one name")),
+            "{notes:?}"
+        );
     }
 }
 

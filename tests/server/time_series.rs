@@ -87,7 +87,7 @@ fn a_permission_that_an_old_server_does_not_know_costs_only_the_buckets() {
     server.run("admin", fail);
     let restored = Restore::new(server.uri(), dump.path()).run().ended(0);
     let notes = restored.report["notes"].to_string();
-    assert!(notes.contains("mixed types under one name"), "{notes}");
+    assert!(notes.contains("several types under one name"), "{notes}");
     assert_eq!(differences(&wanted(), &found(&server)), [""; 0]);
     assert_eq!(restored.report["balance"]["rejected"], json!(0));
 }
