@@ -16,7 +16,7 @@ fn uuid_of(server: &Server, database: &str, collection: &str) -> String {
     let listed = reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
     let info = listed[0].as_document().unwrap().get_document("info").unwrap();
     let Some(Bson::Binary(uuid)) = info.get("uuid") else { panic!("{info}") };
-    uuid.bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    uuid.to_uuid().expect("a UUID").to_string().replace('-', "")
 }
 
 fn dump_of(collection: &str) -> Dump {
