@@ -55,7 +55,8 @@ const PASSING_LABELS: [&str; 3] =
 const UNAUTHORIZED: i32 = 13;
 
 /// Codes of documents that the server cannot read or that make the command too large:
-/// `FailedToParse`, `InvalidBSON`, `BSONObjectTooLarge`, what parsers say of bad nesting, and buckets of mixed schema.
+/// `FailedToParse`, `InvalidBSON`, `BSONObjectTooLarge`, what parsers say of bad nesting, and
+/// buckets of mixed schema.
 const SPOILT: [i32; 6] = [9, 22, 10334, 15, 17280, 408];
 
 /// What is done about a failed insert; `bypasses` says whether it asked to bypass validators.

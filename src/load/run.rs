@@ -273,19 +273,13 @@ impl<T: Target> Run<T> {
         let namespace = &self.plan.collections[collection].namespace;
         let ask = async {
             let allow = || self.target.allow_mixed_schema(namespace);
-            let (takes, text) = match with_retries(self, collection, allow).await {
-                Ok(()) => (
-                    true,
-                    "its buckets hold mixed types under one name, as those of old \
-                           servers may; it is told so (timeseriesBucketsMayHaveMixedSchemaData)"
-                        .to_owned(),
-                ),
-                Err(error) => (
-                    false,
-                    format!(
-                        "it cannot be told that its buckets hold mixed types under one name: {error}"
-                    ),
-                ),
+            let refusal = with_retries(self, collection, allow).await.err();
+            let takes = refusal.is_none();
+            let mixed =
+                "its buckets hold several types under one name, as those of old servers may";
+            let text = match refusal {
+                None => format!("{mixed}; it is told so (timeseriesBucketsMayHaveMixedSchemaData)"),
+                Some(error) => format!("{mixed}, and the server takes none that do: {error}"),
             };
             self.observe(&Event::Note { collection: Some(collection), text });
             takes

@@ -11,9 +11,9 @@ use crate::namespace::pattern::Rename;
 pub(super) type Destinations = BTreeMap<Namespace, Namespace>;
 
 /// The name a collection gets: that of the last rule that applies, applied once.
-pub(super) fn destination(source: &Namespace, renames: &[Rename]) -> Result<Namespace, Error> {
+pub(super) fn destination(source: &Namespace, rules: &[Rename]) -> Result<Namespace, Error> {
     let name = source.full();
-    let Some(renamed) = renames.iter().rev().find_map(|rename| rename.apply(&name)) else {
+    let Some(renamed) = rules.iter().rev().find_map(|rename| rename.apply(&name)) else {
         return Ok(source.clone());
     };
     Namespace::parse(&renamed)

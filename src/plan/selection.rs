@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::dump::inventory::Inventory;
 use crate::error::{Error, ErrorKind};
-use crate::namespace::Namespace;
 use crate::namespace::filter::{NamespaceFilter, Standing};
 use crate::namespace::pattern::{NamespacePattern, Rename};
+use crate::namespace::{BUCKETS_PREFIX, Namespace};
 use crate::plan::Skipped;
 use crate::plan::rename::{self, Destinations};
 
@@ -126,7 +126,8 @@ fn known(inventory: &Inventory) -> Vec<&Namespace> {
 
 /// The name that is nearest to what a pattern says, where one is near.
 fn nearest<'a>(pattern: &NamespacePattern, known: &[&'a Namespace]) -> Option<&'a Namespace> {
-    let wanted = pattern.text().to_lowercase();
+    // Whoever names buckets means their collection.
+    let wanted = pattern.text().replace(BUCKETS_PREFIX, "").to_lowercase();
     let (distance, name) = known
         .iter()
         .map(|&name| (strsim::levenshtein(&wanted, &name.full().to_lowercase()), name))
@@ -143,11 +144,8 @@ fn note(what: String, reason: String) -> Skipped {
 /// The first few of some names.
 fn shown(names: &[String]) -> String {
     let more = names.len().saturating_sub(NAMES_SHOWN);
-    let mut text = names.iter().take(NAMES_SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    if more > 0 {
-        text.push_str(&format!(" and {more} more"));
-    }
-    text
+    let first = names.iter().take(NAMES_SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{first} and {more} more") } else { first }
 }
 
 #[cfg(test)]
