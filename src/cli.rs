@@ -7,6 +7,7 @@ mod output;
 pub mod restore;
 pub mod seed;
 mod signals;
+mod source;
 
 use clap::{Parser, Subcommand};
 
@@ -52,6 +53,7 @@ fn refuse(error: &Error) -> ExitStatus {
     }
     match error.kind() {
         ErrorKind::Usage => ExitStatus::Usage,
+        ErrorKind::Interrupted => ExitStatus::Interrupted,
         _ => ExitStatus::Stopped,
     }
 }

@@ -10,7 +10,8 @@ pub mod text;
 
 use bson::{Bson, Document};
 
-use crate::dump::inventory::{CollectionKind, DataFile, DumpEntry, Inventory};
+use crate::dump::archive::Archive;
+use crate::dump::inventory::{CollectionKind, DumpEntry, Inventory, Origin};
 use crate::facts::ServerFacts;
 use crate::namespace::Namespace;
 use crate::plan::indexes::IndexPlan;
@@ -88,6 +89,14 @@ pub struct RestorePlan {
     pub skipped: Vec<Skipped>,
 }
 
+impl RestorePlan {
+    /// The archive that all documents come from, where they come from one.
+    pub fn archive(&self) -> Option<&Archive> {
+        let data = self.collections.iter().find_map(|collection| collection.data.as_ref())?;
+        data.segments().map(|segments| &segments.archive)
+    }
+}
+
 /// What will be done with one collection.
 #[derive(Clone, Debug)]
 pub struct CollectionPlan {
@@ -95,8 +104,8 @@ pub struct CollectionPlan {
     pub namespace: Namespace,
     /// Its kind.
     pub kind: CollectionKind,
-    /// Its documents.
-    pub data: Option<DataFile>,
+    /// Where its documents come from.
+    pub data: Option<Origin>,
     /// Where the documents are inserted: the buckets of a time-series collection, else the
     /// collection itself.
     pub data_namespace: Namespace,
@@ -190,7 +199,7 @@ fn plan_collection(
         data_namespace: data_namespace(entry),
         namespace: entry.namespace.clone(),
         kind: entry.kind,
-        data: entry.data.clone().filter(|_| entry.kind != CollectionKind::View),
+        data: entry.data.clone().filter(|data| may_have_data(entry.kind, data)),
         creation,
         options,
         expire_after_seconds,
@@ -199,6 +208,12 @@ fn plan_collection(
         validation: selection.validation,
         notes,
     })
+}
+
+/// Whether documents are looked for: those of a view never, except that an archive may hold some,
+/// which must be noticed.
+fn may_have_data(kind: CollectionKind, data: &Origin) -> bool {
+    kind != CollectionKind::View || data.segments().is_some()
 }
 
 fn data_namespace(entry: &DumpEntry) -> Namespace {
@@ -248,11 +263,11 @@ pub(crate) mod tests {
         DumpEntry {
             namespace: Namespace::new("shop", name),
             kind,
-            data: Some(DataFile {
+            data: Some(Origin::File(crate::dump::DataFile {
                 path: format!("dump/shop/{name}.bson").into(),
                 compression: Compression::None,
                 bytes,
-            }),
+            })),
             metadata: None,
             metadata_path: None,
             problem: None,

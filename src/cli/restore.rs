@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::output::{self, Stream};
 use crate::cli::signals;
+use crate::cli::source::{DUMP_DEFAULT, SourceArgs};
 use crate::command::restore::{
     BatchLimits, Connection, Destination, ExistingPolicy, IndexPolicy, Insertion, Journal,
     LoadSettings, Mode, OnRejection, Order, RestoreOptions, Restored, Selection, Stop, Validation,
@@ -26,16 +27,20 @@ use crate::report::{OptionValue, Progress, Report, Verbosity, json, text};
 
 /// Restore a dump into MongoDB
 ///
-/// Takes a dump directory as mongodump writes it, the folder of one database, or one .bson file;
-/// plain, gzip and zstd files are told apart by their content. Documents arrive byte for byte as
+/// Takes a dump directory as mongodump writes it, the folder of one database, one .bson file, or an
+/// archive from a file or a pipe; plain, gzip and zstd are told apart by their content. Documents arrive byte for byte as
 /// they were dumped, and every one of them is accounted for at the end.
 #[derive(Args, Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "flags as typed; options have enums")]
 #[command(after_help = after_help())]
 pub struct RestoreArgs {
-    /// The dump: its root, the folder of one database, or one .bson file
-    #[arg(default_value = "dump", value_name = "DUMP")]
+    /// The dump: its root, the folder of one database, one .bson file, an archive, or `-` for the
+    /// documents of one collection on standard input
+    #[arg(default_value = DUMP_DEFAULT, value_name = "DUMP")]
     dump: PathBuf,
+
+    #[command(flatten)]
+    source: SourceArgs,
 
     /// Connection string, such as `mongodb://user:password@host:27017/?replicaSet=rs0`; where no
     /// server is named, that of the environment variable `RESTORM_URI`
@@ -149,12 +154,15 @@ fn after_help() -> String {
     format!(
         "Memory: buffers take at most \
          parallel-collections × (256K + batch-bytes) + (2 + 5 × workers) × batch-bytes, \
-         {megabytes} MiB by default, and more only while a document larger than a batch passes.\n\n\
+         {megabytes} MiB by default, and more only while a document larger than a batch passes. \
+         For an archive, 256K and at most 32M of open batches stand for the first term.\n\n\
          Examples:\n  \
          restorm restore                                   dump/ into localhost\n  \
          restorm restore backup --uri mongodb://db1 --drop\n  \
          restorm restore backup/shop --db shop_copy        one database under another name\n  \
          restorm restore backup/shop/orders.bson.gz        one collection\n  \
+         restorm restore backup.archive                    an archive, recognised by itself\n  \
+         mongodump --archive | restorm restore --archive   an archive through a pipe\n  \
          restorm restore backup --dry-run                  what would be done\n\n\
          Exit status:\n{}",
         ExitStatus::table()
@@ -208,7 +216,7 @@ impl RestoreArgs {
     /// The arguments as options of the command.
     fn to_options(&self) -> Result<RestoreOptions, Error> {
         Ok(RestoreOptions {
-            dump: self.dump.clone(),
+            dump: self.source.source(&self.dump)?.location,
             database: self.db.clone(),
             collection: self.collection.clone(),
             destination: self.destination()?,
@@ -289,7 +297,10 @@ impl RestoreArgs {
                 tell(name, "true".to_owned());
             }
         }
-        for (name, value) in [("db", &self.db), ("collection", &self.collection)] {
+        let archive = self.source.told();
+        for (name, value) in
+            [("archive", &archive), ("db", &self.db), ("collection", &self.collection)]
+        {
             if let Some(value) = value {
                 tell(name, value.clone());
             }
@@ -362,6 +373,7 @@ pub(super) async fn run(args: RestoreArgs) -> Result<ExitStatus, Error> {
     if let Some(file) = &args.report {
         check_writable(file)?;
     }
+    say_how_understood(&args)?;
     let stop = Stop::new();
     signals::listen(stop.clone());
     let progress = Arc::new(args.progress(began));
@@ -375,6 +387,16 @@ pub(super) async fn run(args: RestoreArgs) -> Result<ExitStatus, Error> {
         }
         Restored::Ran(report) => show(&args, &report),
     }
+}
+
+/// Says how the arguments about the dump were understood, where that may surprise.
+fn say_how_understood(args: &RestoreArgs) -> Result<(), Error> {
+    let note = args.source.source(&args.dump)?.note.filter(|_| !args.quiet);
+    let needless = args.source.needless().filter(|_| args.verbosity() == Verbosity::Verbose);
+    for note in note.iter().map(String::as_str).chain(needless) {
+        output::say(&format!("note: {note}"));
+    }
+    Ok(())
 }
 
 /// Finds out before the restore that its report could not be written after it.
@@ -437,7 +459,7 @@ mod tests {
     #[test]
     fn without_arguments_dump_goes_to_localhost() {
         let options = options("").expect("parsed");
-        assert_eq!(options.dump, PathBuf::from("dump"));
+        assert_eq!(options.dump, crate::dump::Location::Path("dump".into()));
         assert_eq!(options.selection, Selection::default());
         assert_eq!(options.settings, settings_default());
         assert_eq!(options.mode, Mode::Restore);
