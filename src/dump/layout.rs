@@ -401,14 +401,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_or_an_archive_is_told() {
+    fn what_is_not_there_is_told_and_an_archive_is_known_by_its_content() {
         let error = recognise(Path::new("no/such/dump"), None, None).expect_err("not there");
         assert_eq!(error.kind(), ErrorKind::Dump);
         assert_eq!(error.to_string(), "there is no dump at `no/such/dump`");
         let dump = folder_with(&["all.archive"]);
         let path = dump.path().join("all.archive");
         fs::write(&path, [0x6D, 0xE2, 0x99, 0x81, 0, 0]).expect("writes");
-        let error = recognise(&path, None, None).expect_err("an archive");
-        assert!(error.to_string().contains("is an archive"), "{error}");
+        let (layout, _) = recognise(&path, None, None).expect("an archive");
+        assert_eq!(layout, Layout::Archive { place: ArchivePlace::File(path) });
+        fs::write(dump.path().join("notes.txt"), "notes").expect("writes");
+        let error = recognise(&dump.path().join("notes.txt"), None, None).expect_err("no data");
+        assert!(error.to_string().contains("is not named like the data"), "{error}");
     }
 }
