@@ -179,24 +179,22 @@ impl<T: Target> Run<T> {
 
     /// The next collection to prepare: one whose documents wait, or the next of the plan.
     pub(super) fn next_to_prepare(&self) -> Option<usize> {
-        let take = |collection: &usize| {
-            let progress = self.collections.get(*collection);
-            progress.is_some_and(|one| !one.is_taken.swap(true, Ordering::AcqRel))
-        };
-        while let Ok(collection) = self.wanted.1.try_recv() {
-            if take(&collection) {
-                return Some(collection);
-            }
-        }
-        loop {
-            let collection = self.next.fetch_add(1, Ordering::Relaxed);
-            if collection >= self.collections.len() {
-                return None;
-            }
-            if take(&collection) {
-                return Some(collection);
-            }
-        }
+        self.next_wanted().or_else(|| self.next_of_plan()).or_else(|| self.next_wanted())
+    }
+
+    fn next_wanted(&self) -> Option<usize> {
+        std::iter::from_fn(|| self.wanted.1.try_recv().ok()).find(|wanted| self.take(*wanted))
+    }
+
+    fn next_of_plan(&self) -> Option<usize> {
+        let all = self.collections.len();
+        let next = || Some(self.next.fetch_add(1, Ordering::AcqRel)).filter(|next| *next < all);
+        std::iter::from_fn(next).find(|next| self.take(*next))
+    }
+
+    /// Takes a collection to prepare it, unless somebody has.
+    fn take(&self, collection: usize) -> bool {
+        !self.collections[collection].is_taken.swap(true, Ordering::AcqRel)
     }
 
     /// Asks for a collection to be prepared before those of which no documents have come yet.
@@ -207,10 +205,11 @@ impl<T: Target> Run<T> {
         }
     }
 
-    /// No further collection is prepared, because no documents will come.
+    /// No further collection is prepared but those that are wanted, because no documents of others
+    /// will come.
     pub(super) fn prepare_no_more(&self) {
-        self.next.store(self.collections.len(), Ordering::Relaxed);
-        while self.wanted.1.try_recv().is_ok() {}
+        // Who sees this sees what was wanted before, and looks at that last.
+        self.next.store(self.collections.len(), Ordering::Release);
     }
 
     /// Notes what is wrong with the dump as a whole; the first one counts.

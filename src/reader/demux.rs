@@ -147,11 +147,19 @@ impl Demux {
     /// buffer is filled again.
     fn look(&mut self) -> Result<Piece, Error> {
         let Self { stream, states, at, run, .. } = self;
-        piece::look(stream, |stream| {
+        let looked = piece::look(stream, |stream| {
             if let At::Inside(place) = *at {
                 states[place].checksum.update(stream.behind(std::mem::take(run)));
             }
-        })
+        });
+        let left = self.stream.available();
+        match looked {
+            Err(_) if self.at == At::Outside && left < TERMINATOR.len() && left > 0 => {
+                let message = format!("{left} bytes behind the last block belong to nothing");
+                Err(self.stream.error(message))
+            }
+            looked => looked,
+        }
     }
 
     fn document(&mut self, place: usize, length: usize) -> Result<Item<'_>, Error> {
@@ -185,7 +193,7 @@ impl Demux {
         let (is_end, stored) = (header.is_end, header.checksum);
         let was = self.states[place].progress;
         if was == Progress::Ended {
-            let message = "documents come after the collection's end";
+            let message = "the collection begins again after its end";
             return Err(self.stream.error(message).of(&self.collections[place].namespace));
         }
         let checked = if is_end { self.check(place, stored) } else { Ok(()) };
@@ -266,7 +274,7 @@ impl Demux {
     }
 
     fn behind_end(&self, place: usize) -> Error {
-        let message = "documents come behind the collection's end";
+        let message = "documents come directly behind the collection's end";
         self.stream.error(message).of(&self.collections[place].namespace)
     }
 
