@@ -191,7 +191,12 @@ impl Batcher {
         batch
     }
 
-    /// Returns what is left; `end` is where the source ends or was left.
+    /// The bytes that the open batch holds.
+    pub fn held_bytes(&self) -> usize {
+        self.array.len()
+    }
+
+    /// Returns what is left, and may go on after it; `end` is where the source ends or was left.
     pub fn finish(&mut self, end: Position) -> Option<Batch> {
         self.cut(end.origin)
     }

@@ -13,6 +13,7 @@ mod password;
 pub mod restore;
 pub mod seed;
 mod signals;
+mod source;
 
 use clap::{Parser, Subcommand};
 
@@ -58,6 +59,7 @@ fn refuse(error: &Error) -> ExitStatus {
     }
     match error.kind() {
         ErrorKind::Usage => ExitStatus::Usage,
+        ErrorKind::Interrupted => ExitStatus::Interrupted,
         _ => ExitStatus::Stopped,
     }
 }

@@ -1,9 +1,11 @@
 //! Finds a dump, lists what it holds, reads and writes its formats.
 //!
 //! A dump is a directory per database with a `.bson` file per collection and a `.metadata.json`
-//! beside it (docs/formats.md). Listing it opens nothing but metadata and the first bytes of the
-//! data files; a file that is not understood is named in the inventory rather than being an error.
+//! beside it, or an archive of all of that in one file or pipe (docs/formats.md). Listing it opens
+//! nothing but metadata and the first bytes of the data files; a file that is not understood is
+//! named in the inventory rather than being an error.
 
+pub mod archive;
 pub mod directory;
 pub mod extended_json;
 pub mod filename;
@@ -11,6 +13,7 @@ pub mod inventory;
 pub mod layout;
 pub mod metadata;
 pub mod prelude;
+pub mod stream;
 pub mod writer;
 
 mod database;
@@ -18,14 +21,40 @@ mod legacy_indexes;
 mod ownership;
 mod small_file;
 
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 use crate::namespace::filter::NamespaceFilter;
 
-pub use inventory::{CollectionKind, Compression, DataFile, DumpEntry, Inventory, SkippedPath};
+pub use archive::ArchivePlace;
+pub use inventory::{
+    CollectionKind, Compression, DataFile, DumpEntry, Inventory, Origin, SkippedPath,
+};
 pub use layout::{Layout, Selection};
 pub use metadata::{CollectionMetadata, IndexSpec};
+
+/// Where a dump is said to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// At a path, where its kind is to be recognised.
+    Path(PathBuf),
+    /// In an archive.
+    Archive(ArchivePlace),
+    /// On standard input, as the documents of one collection.
+    Input,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = match self {
+            Self::Path(path) => path,
+            Self::Archive(place) => place.path(),
+            Self::Input => Path::new(stream::INPUT_NAME),
+        };
+        path.display().fmt(out)
+    }
+}
 
 /// A dump that was found, and what of it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +97,26 @@ impl Dump {
         self
     }
 
+    /// Finds the dump at a location; database and collection select in an archive, and name the
+    /// collection on standard input.
+    ///
+    /// # Errors
+    ///
+    /// As [`Dump::locate`]; of kind [`Usage`](crate::error::ErrorKind::Usage) where the collection
+    /// on standard input has no name.
+    pub fn at(
+        location: &Location,
+        database: Option<&str>,
+        collection: Option<&str>,
+    ) -> Result<Self, Error> {
+        let (layout, selection) = match location {
+            Location::Path(path) => layout::recognise(path, database, collection)?,
+            Location::Archive(place) => layout::archive(place.clone(), database, collection)?,
+            Location::Input => layout::input(database, collection)?,
+        };
+        Ok(Self { layout, selection, filter: NamespaceFilter::default() })
+    }
+
     /// The kind of dump it is.
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -83,6 +132,16 @@ impl Dump {
     /// Of kind [`Dump`](crate::error::ErrorKind::Dump): the folder holds no file of a dump at the
     /// level where it is expected, or not the collection asked for.
     pub fn scan(&self) -> Result<Inventory, Error> {
-        directory::scan(&self.layout, &self.selection, &self.filter)
+        directory::scan(&self.layout, &self.selection, &self.filter, None)
+    }
+
+    /// Lists what the dump holds, unless the interrupt asks to give up while nothing comes through
+    /// a pipe, which is an error then.
+    ///
+    /// # Errors
+    ///
+    /// As [`Dump::scan`].
+    pub fn scan_unless(&self, interrupt: stream::Interrupt) -> Result<Inventory, Error> {
+        directory::scan(&self.layout, &self.selection, &self.filter, Some(interrupt))
     }
 }

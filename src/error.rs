@@ -24,6 +24,8 @@ pub enum ErrorKind {
     Write,
     /// An index could not be built.
     Index,
+    /// Somebody asked for the end before the run had begun.
+    Interrupted,
     /// A broken invariant of this program.
     Internal,
 }
@@ -60,6 +62,13 @@ impl Error {
             hint: None,
         };
         Self { parts: Box::new(parts) }
+    }
+
+    /// The same error at another stage.
+    #[must_use]
+    pub fn at_stage(mut self, kind: ErrorKind) -> Self {
+        self.parts.kind = kind;
+        self
     }
 
     /// Names the namespace concerned.

@@ -60,6 +60,19 @@ pub const READ_BYTES: usize = 256 * 1024;
 /// What a decompressor is fed at once.
 pub const COMPRESSED_READ_BYTES: usize = 64 * 1024;
 
+/// How often somebody who waits for a pipe asks whether to go on waiting: soon enough for a person
+/// who has asked for the end, rarely enough to cost nothing.
+pub const INTERRUPT_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The most bytes of an archive's list of collections. The list of 100 000 collections with three
+/// indexes each is about half as large.
+pub const ARCHIVE_LIST_BYTES_MAX: u64 = 128 * 1024 * 1024;
+
+/// Bytes of documents that wait in the open batches of all collections of an archive, and in those
+/// whose collection is not created yet. One document of the largest size fits beside the batches
+/// of a dozen collections, more than any tool interleaves.
+pub const ARCHIVE_WAITING_BYTES_MAX: usize = 32 * 1024 * 1024;
+
 /// Collections created ahead of the readers. Creating costs the server about as much as a small
 /// batch and runs side by side.
 pub const CREATES_AHEAD: usize = 16;
@@ -112,6 +125,7 @@ pub const BARS_MAX: usize = 8;
 /// Lines of a list in the summary, unless told to be verbose, so that it fits on a screen.
 pub const SUMMARY_ROWS: usize = 10;
 
+const _: () = assert!(ARCHIVE_WAITING_BYTES_MAX >= DOCUMENT_BYTES_MAX);
 const _: () = assert!(BATCH_BYTES_MAX + COMMAND_OVERHEAD_BYTES < DOCUMENT_BYTES_MAX);
 const _: () = assert!(BATCH_BYTES_DEFAULT <= BATCH_BYTES_MAX);
 const _: () = assert!(BATCH_DOCUMENTS_DEFAULT <= BATCH_DOCUMENTS_MAX);

@@ -100,7 +100,7 @@ pub async fn load<T: Target>(
     run.announce();
     let mut workers = JoinSet::new();
     let mut preparers = JoinSet::new();
-    let (prepared, to_read) = async_channel::bounded(CREATES_AHEAD);
+    let (prepared, to_read) = intake::channel(&run);
     for _ in 0..CREATES_AHEAD.min(run.plan.collections.len()) {
         preparers.spawn(prepare::prepare(Arc::clone(&run), prepared.clone()));
     }
@@ -128,6 +128,14 @@ pub async fn load<T: Target>(
     }
     run.observe(&Event::PhaseBegan(Phase::Ended));
     run.end()
+}
+
+/// Does work that may wait on a thread of its own, so that signals are heard meanwhile.
+pub async fn aside<R: Send + 'static>(
+    work: impl FnOnce() -> Result<R, Error> + Send + 'static,
+) -> Result<R, Error> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(run::internal("work on a thread of its own ended early")))
 }
 
 /// The memory that a run's buffers take at most, in bytes: a read buffer per reader, and per

@@ -17,7 +17,8 @@ use std::path::Path;
 
 use bson::{Bson, Document, Uuid};
 
-use crate::dump::inventory::{CollectionKind, DataFile, DumpEntry, Inventory};
+use crate::dump::archive::Archive;
+use crate::dump::inventory::{CollectionKind, DumpEntry, Inventory, Origin};
 use crate::facts::ServerFacts;
 use crate::namespace::Namespace;
 pub use crate::plan::indexes::{Directions, DottedHashed, IndexFixes, IndexVersion};
@@ -113,6 +114,14 @@ pub struct RestorePlan {
     pub skipped: Vec<Skipped>,
 }
 
+impl RestorePlan {
+    /// The archive that all documents come from, where they come from one.
+    pub fn archive(&self) -> Option<&Archive> {
+        let data = self.collections.iter().find_map(|collection| collection.data.as_ref())?;
+        data.segments().map(|segments| &segments.archive)
+    }
+}
+
 /// What will be done with one collection.
 #[derive(Clone, Debug)]
 pub struct CollectionPlan {
@@ -122,8 +131,8 @@ pub struct CollectionPlan {
     pub source: Namespace,
     /// Its kind.
     pub kind: CollectionKind,
-    /// Its documents.
-    pub data: Option<DataFile>,
+    /// Where its documents come from.
+    pub data: Option<Origin>,
     /// Where the documents are inserted: the buckets of a time-series collection, else the
     /// collection itself.
     pub data_namespace: Namespace,
@@ -244,7 +253,7 @@ impl Planning<'_> {
             namespace,
             source: entry.namespace.clone(),
             kind: entry.kind,
-            data: entry.data.clone().filter(|_| entry.kind != CollectionKind::View),
+            data: entry.data.clone().filter(|data| may_have_data(entry.kind, data)),
             creation,
             options,
             uuid,
@@ -328,6 +337,12 @@ fn is_legacy(metadata: &Path) -> bool {
     name.to_string_lossy().starts_with("system.indexes.")
 }
 
+/// Whether documents are looked for: those of a view never, except that an archive may hold some,
+/// which must be noticed.
+fn may_have_data(kind: CollectionKind, data: &Origin) -> bool {
+    kind != CollectionKind::View || data.segments().is_some()
+}
+
 fn data_namespace(namespace: &Namespace, kind: CollectionKind) -> Namespace {
     match kind {
         CollectionKind::TimeSeries => namespace.buckets(),
@@ -348,11 +363,11 @@ pub(crate) mod tests {
         DumpEntry {
             namespace: Namespace::new("shop", name),
             kind,
-            data: Some(DataFile {
+            data: Some(Origin::File(crate::dump::DataFile {
                 path: format!("dump/shop/{name}.bson").into(),
                 compression: Compression::None,
                 bytes,
-            }),
+            })),
             metadata: None,
             metadata_path: None,
             problem: None,

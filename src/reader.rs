@@ -5,48 +5,32 @@
 //! borrows the buffer until the next one is asked for. Memory is one buffer of
 //! [`READ_BYTES`](crate::limits::READ_BYTES), more only while a larger document passes.
 
-mod decompress;
-
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::PathBuf;
+pub mod demux;
 
 use crate::batch::Position;
-use crate::dump::inventory::DataFile;
-use crate::error::{Error, ErrorKind};
+use crate::dump::archive;
+use crate::dump::inventory::{Compression, DataFile};
+use crate::dump::stream::{Interrupt, Stream};
+use crate::error::Error;
 use crate::frame::{self, Frame, FrameError};
-use crate::limits::READ_BYTES;
-use crate::reader::decompress::Source;
 
 /// The bytes of a document's length prefix.
 const PREFIX: usize = 4;
 
-/// Reads the documents of one file in their order.
+/// Reads the documents of one collection in their order.
 #[derive(Debug)]
 pub struct Reader {
-    path: PathBuf,
-    source: Source,
-    buffer: Vec<u8>,
-    start: usize,
-    end: usize,
-    offset: u64,
+    stream: Stream,
 }
 
 /// Opens a data file; its first document is the next one.
 pub fn open(file: &DataFile) -> Result<Reader, Error> {
-    let opened = File::open(&file.path)
-        .and_then(|opened| Source::new(opened, file.compression))
-        .map_err(|error| {
-            Error::new(ErrorKind::Read, format!("cannot be opened: {error}")).in_file(&file.path)
-        })?;
-    Ok(Reader {
-        path: file.path.clone(),
-        source: opened,
-        buffer: vec![0; READ_BYTES],
-        start: 0,
-        end: 0,
-        offset: 0,
-    })
+    Ok(Reader { stream: Stream::open(file)? })
+}
+
+/// Opens standard input, which holds the documents of one collection.
+pub fn open_input(interrupt: Option<Interrupt>) -> Result<Reader, Error> {
+    Ok(Reader { stream: Stream::of_input(interrupt)? })
 }
 
 impl Reader {
@@ -58,99 +42,68 @@ impl Reader {
         let Some(length) = self.next_length()? else {
             return Ok(None);
         };
-        if !self.fill(length)? {
+        if !self.stream.fill(length)? {
             return Err(self.ends_inside(length));
         }
         let position = self.position();
-        let start = self.start;
-        self.start += length;
-        self.offset += length as u64;
-        match Frame::new(&self.buffer[start..start + length]) {
+        self.stream.advance(length);
+        match Frame::new(self.stream.behind(length)) {
             Ok(frame) => Ok(Some((frame, position))),
-            Err(error) => Err(damaged(&error, &self.path, position.offset)),
+            Err(error) => Err(self.damaged(&error).at_byte(position.offset)),
         }
+    }
+
+    /// How what is read is compressed.
+    pub fn compression(&self) -> Compression {
+        self.stream.compression()
     }
 
     /// Where the next document begins.
     pub fn position(&self) -> Position {
-        Position { offset: self.offset, origin: self.source.consumed(self.end - self.start) }
+        Position { offset: self.stream.offset(), origin: self.stream.origin() }
     }
 
     fn next_length(&mut self) -> Result<Option<usize>, Error> {
-        if !self.fill(PREFIX)? {
-            return if self.end == self.start { Ok(None) } else { Err(self.ends_inside(PREFIX)) };
+        if !self.stream.fill(PREFIX)? {
+            let is_end = self.stream.available() == 0;
+            return if is_end { Ok(None) } else { Err(self.ends_inside(PREFIX)) };
         }
         let mut prefix = [0; PREFIX];
-        prefix.copy_from_slice(&self.buffer[self.start..self.start + PREFIX]);
+        prefix.copy_from_slice(&self.stream.ahead()[..PREFIX]);
         match frame::length(prefix) {
             Ok(length) => Ok(Some(length)),
-            Err(error) => Err(damaged(&error, &self.path, self.offset)),
+            Err(error) => Err(self.damaged(&error)),
         }
-    }
-
-    /// Brings at least `needed` bytes into the buffer; false where the file ends before.
-    fn fill(&mut self, needed: usize) -> Result<bool, Error> {
-        if self.end - self.start >= needed {
-            return Ok(true);
-        }
-        self.make_room(needed);
-        while self.end - self.start < needed {
-            match self.source.read(&mut self.buffer[self.end..]) {
-                Ok(0) => return Ok(false),
-                Ok(count) => self.end += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.unreadable(&error)),
-            }
-        }
-        Ok(true)
-    }
-
-    /// Moves what is left to the front of a buffer that can hold `needed` bytes; lets go of a
-    /// buffer that had grown for one large document.
-    fn make_room(&mut self, needed: usize) {
-        let left = self.end - self.start;
-        let size = needed.max(READ_BYTES);
-        if self.buffer.len() < size || self.buffer.len() > size.max(left).saturating_mul(4) {
-            let mut buffer = vec![0; size.max(left)];
-            buffer[..left].copy_from_slice(&self.buffer[self.start..self.end]);
-            self.buffer = buffer;
-        } else {
-            self.buffer.copy_within(self.start..self.end, 0);
-        }
-        self.start = 0;
-        self.end = left;
     }
 
     fn ends_inside(&self, needed: usize) -> Error {
         let message = format!(
             "the file ends inside a document: {} of its {}{needed} bytes are there",
-            self.end - self.start,
+            self.stream.available(),
             if needed == PREFIX { "first " } else { "" },
         );
-        self.error(message)
+        self.stream
+            .error(message)
             .hint("the dump was cut off here; take the dump of this collection again")
     }
 
-    fn unreadable(&self, error: &io::Error) -> Error {
-        self.error(self.source.describe(error))
+    fn damaged(&self, error: &FrameError) -> Error {
+        if self.stream.offset() == 0 && archive::is_archive(self.stream.ahead()) {
+            return self
+                .stream
+                .error("this is an archive instead of the documents of one collection")
+                .hint("give it with --archive");
+        }
+        self.stream
+            .error(error.to_string())
+            .hint("the file is damaged here; what came before this byte was read")
     }
-
-    fn error(&self, message: String) -> Error {
-        Error::new(ErrorKind::Read, message).in_file(&self.path).at_byte(self.offset)
-    }
-}
-
-fn damaged(error: &FrameError, path: &std::path::Path, offset: u64) -> Error {
-    Error::new(ErrorKind::Read, error.to_string())
-        .in_file(path)
-        .at_byte(offset)
-        .hint("the file is damaged here; what came before this byte was read")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dump::inventory::Compression;
+    use crate::limits::READ_BYTES;
     use bson::doc;
     use proptest::prelude::*;
     use std::io::Write;

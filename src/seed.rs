@@ -4,6 +4,7 @@
 //! else, so that every part of a collection can be made anywhere. Documents are written as bytes
 //! where they will lie; no tree of values is built.
 
+pub mod archive;
 mod fields;
 mod parallel;
 mod random;

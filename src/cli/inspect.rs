@@ -5,20 +5,25 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::output::{self, Stream};
+use crate::cli::source::SourceArgs;
 use crate::command::inspect::{self, InspectForm, InspectOptions};
 use crate::error::Error;
 use crate::exit::ExitStatus;
 
 /// Show what a dump holds and whether it is sound
 ///
-/// Every data file is read to its end and the structure of every document is checked. Damaged and
+/// Every data file or the archive is read to its end, and the structure of every document and the
+/// checksums of an archive are checked. Damaged and
 /// cut files are named with the byte at which the damage begins, and the exit status is 1.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = after_help())]
 pub struct InspectArgs {
-    /// The dump directory
-    #[arg(default_value = "dump")]
-    dir: PathBuf,
+    /// The dump directory, an archive, or `-` for one collection on standard input
+    #[arg(value_name = "DUMP")]
+    dump: Option<PathBuf>,
+
+    #[command(flatten)]
+    source: SourceArgs,
 
     /// Only this database
     #[arg(long, short, visible_alias = "database", value_name = "NAME")]
@@ -38,6 +43,8 @@ fn after_help() -> String {
         "Examples:\n  \
          restorm inspect dump\n  \
          restorm inspect dump --db shop --collection orders\n  \
+         restorm inspect backup.archive\n  \
+         ssh db1 mongodump --archive | restorm inspect --archive\n  \
          restorm inspect dump --json | jq .totals\n\n\
          Exit status:\n{}",
         ExitStatus::table()
@@ -46,15 +53,16 @@ fn after_help() -> String {
 
 impl InspectArgs {
     /// The arguments as options of the command.
-    pub fn into_options(self) -> InspectOptions {
+    pub fn into_options(self) -> Result<InspectOptions, Error> {
         let form = if self.json { InspectForm::Json } else { InspectForm::Table };
-        InspectOptions { path: self.dir, database: self.db, collection: self.collection, form }
+        let dump = self.source.source(self.dump.as_deref())?.location;
+        Ok(InspectOptions { dump, database: self.db, collection: self.collection, form })
     }
 }
 
 /// Reads the dump and prints what it holds.
 pub(super) fn run(args: InspectArgs) -> Result<ExitStatus, Error> {
-    let options = args.into_options();
+    let options = args.into_options()?;
     let inspection = inspect::run(&options)?;
     output::data(&inspection.shown(options.form, output::columns(Stream::Out)));
     let is_whole = !inspection.has_problems();
@@ -64,6 +72,7 @@ pub(super) fn run(args: InspectArgs) -> Result<ExitStatus, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dump::Location;
     use clap::Parser;
 
     #[derive(Parser)]
@@ -74,13 +83,13 @@ mod tests {
 
     fn options(line: &str) -> Result<InspectOptions, clap::Error> {
         let words = std::iter::once("inspect").chain(line.split_whitespace());
-        Line::try_parse_from(words).map(|line| line.inspect.into_options())
+        Line::try_parse_from(words).map(|line| line.inspect.into_options().expect("consistent"))
     }
 
     #[test]
     fn the_usual_directory_is_inspected_as_a_table() {
         let expected = InspectOptions {
-            path: "dump".into(),
+            dump: Location::Path("dump".into()),
             database: None,
             collection: None,
             form: InspectForm::Table,
@@ -91,7 +100,7 @@ mod tests {
     #[test]
     fn every_flag_reaches_the_options() {
         let expected = InspectOptions {
-            path: "backup".into(),
+            dump: Location::Path("backup".into()),
             database: Some("shop".to_owned()),
             collection: Some("orders".to_owned()),
             form: InspectForm::Json,

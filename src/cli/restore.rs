@@ -15,6 +15,7 @@ use crate::cli::indexes::IndexArgs;
 use crate::cli::namespaces::NamespaceArgs;
 use crate::cli::output::{self, Stream};
 use crate::cli::signals;
+use crate::cli::source::SourceArgs;
 use crate::command::restore::{
     BatchLimits, Connection, Destination, DocumentCheck, ExistingPolicy, IndexPolicy, Insertion,
     Journal, LoadSettings, Mode, OnRejection, Order, RestoreOptions, Restored, Selection, Stop,
@@ -32,17 +33,21 @@ use crate::report::{OptionValue, Progress, Report, Verbosity, json, text};
 
 /// Restore a dump into MongoDB
 ///
-/// Takes a dump directory as mongodump writes it, the folder of one database, or one .bson file;
-/// plain, gzip and zstd files are told apart by their content. Documents arrive byte for byte as
+/// Takes a dump directory as mongodump writes it, the folder of one database, one .bson file, or an
+/// archive from a file or a pipe; plain, gzip and zstd are told apart by their content. Documents arrive byte for byte as
 /// they were dumped, and every one of them is accounted for at the end.
 #[derive(Args, Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "flags as typed; options have enums")]
 #[command(after_help = after_help(), disable_help_flag = true)]
 #[command(override_usage = "restorm restore [OPTIONS] [DUMP] [URI]")]
 pub struct RestoreArgs {
-    /// The dump: its root, the folder of one database, or one .bson file [default: dump]
+    /// The dump: its root, the folder of one database, one .bson file, an archive, or `-` for the
+    /// documents of one collection on standard input [default: dump]
     #[arg(value_name = "DUMP")]
     positionals: Vec<PathBuf>,
+
+    #[command(flatten)]
+    source: SourceArgs,
 
     /// Print help; `-h` is the host, as in mongorestore
     #[arg(long, action = clap::ArgAction::Help)]
@@ -154,12 +159,15 @@ fn after_help() -> String {
     format!(
         "Memory: buffers take at most \
          parallel-collections × (256K + batch-bytes) + (2 + 5 × workers) × batch-bytes, \
-         {megabytes} MiB by default, and more only while a document larger than a batch passes.\n\n\
+         {megabytes} MiB by default, and more only while a document larger than a batch passes. \
+         For an archive, 256K and at most 32M of open batches stand for the first term.\n\n\
          Examples:\n  \
          restorm restore                                   dump/ into localhost\n  \
          restorm restore backup --uri mongodb://db1 --drop\n  \
          restorm restore backup/shop --db shop_copy        one database under another name\n  \
          restorm restore backup/shop/orders.bson.gz        one collection\n  \
+         restorm restore backup.archive                    an archive, recognised by itself\n  \
+         mongodump --archive | restorm restore --archive   an archive through a pipe\n  \
          restorm restore backup --dry-run                  what would be done\n\n\
          Exit status:\n{}",
         ExitStatus::table()
@@ -214,12 +222,12 @@ impl RestoreArgs {
     /// The arguments as options of the command.
     fn to_options(&self) -> Result<RestoreOptions, Error> {
         let (positional, dump) = split_positionals(&self.positionals)?;
-        let input =
-            if dump == Some(Path::new("-")) { StandardInput::Dump } else { StandardInput::Free };
+        let source = self.source.source(dump)?;
+        let input = if source.is_input() { StandardInput::Dump } else { StandardInput::Free };
         let server = self.server(positional, input)?;
         let of_server = server.as_ref().and_then(|server| server.database.clone());
         Ok(RestoreOptions {
-            dump: dump.unwrap_or(Path::new("dump")).to_path_buf(),
+            dump: source.location,
             database: self.db.clone().or(of_server),
             collection: self.collection.clone(),
             destination: self.destination(server.as_ref()),
@@ -314,7 +322,10 @@ impl RestoreArgs {
                 tell(name, "true".to_owned());
             }
         }
-        for (name, value) in [("db", &self.db), ("collection", &self.collection)] {
+        let archive = self.source.told();
+        for (name, value) in
+            [("archive", &archive), ("db", &self.db), ("collection", &self.collection)]
+        {
             if let Some(value) = value {
                 tell(name, value.clone());
             }
@@ -367,6 +378,7 @@ pub(super) async fn run(args: RestoreArgs) -> Result<ExitStatus, Error> {
     if let Some(file) = &args.report {
         check_writable(file)?;
     }
+    say_how_understood(&args)?;
     let stop = Stop::new();
     let progress = Arc::new(args.progress(began));
     let screen = Arc::clone(&progress);
@@ -381,6 +393,17 @@ pub(super) async fn run(args: RestoreArgs) -> Result<ExitStatus, Error> {
         }
         Restored::Ran(report) => show(&args, &report),
     }
+}
+
+/// Says how the arguments about the dump were understood, where that may surprise.
+fn say_how_understood(args: &RestoreArgs) -> Result<(), Error> {
+    let (_, dump) = split_positionals(&args.positionals)?;
+    let note = args.source.source(dump)?.note.filter(|_| !args.quiet);
+    let needless = args.source.needless().filter(|_| args.verbosity() == Verbosity::Verbose);
+    for note in note.iter().map(String::as_str).chain(needless) {
+        output::say(&format!("note: {note}"));
+    }
+    Ok(())
 }
 
 /// Finds out before the restore that its report could not be written after it.
@@ -444,7 +467,7 @@ mod tests {
     #[test]
     fn without_arguments_dump_goes_to_localhost() {
         let options = options("").expect("parsed");
-        assert_eq!(options.dump, PathBuf::from("dump"));
+        assert_eq!(options.dump, crate::dump::Location::Path("dump".into()));
         assert_eq!(options.selection, Selection::default());
         assert_eq!(options.settings, settings_default());
         assert_eq!(options.mode, Mode::Restore);

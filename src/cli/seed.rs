@@ -1,18 +1,18 @@
 //! The arguments of `restorm seed`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
 use crate::cli::output;
-use crate::command::seed::{self, SeedOptions};
+use crate::command::seed::{self, SeedOptions, SeedOutput};
 use crate::dump::Compression;
 use crate::dump::writer::Existing;
 use crate::error::Error;
 use crate::exit::ExitStatus;
 use crate::seed::{SeedSpec, Shape};
 
-/// Fill a dump directory with made-up documents
+/// Fill a dump directory or an archive with made-up documents
 ///
 /// The same arguments give the same documents, byte for byte, on any machine and any number of
 /// threads. Collections are named c00001, c00002 and so on.
@@ -20,8 +20,12 @@ use crate::seed::{SeedSpec, Shape};
 #[command(after_help = after_help())]
 pub struct SeedArgs {
     /// The dump directory to write; made where it is not there
-    #[arg(long, short, value_name = "DIR")]
-    out: PathBuf,
+    #[arg(long, short, value_name = "DIR", required_unless_present = "archive")]
+    out: Option<PathBuf>,
+
+    /// Write an archive to this file instead, `-` for standard output
+    #[arg(long, value_name = "FILE", conflicts_with = "out")]
+    archive: Option<PathBuf>,
 
     /// How many collections
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -53,7 +57,7 @@ pub struct SeedArgs {
     #[arg(long, value_enum, value_name = "METHOD", default_value_t = CompressArg::None)]
     compress: CompressArg,
 
-    /// Replace the dump of this database in DIR; other files in it stay
+    /// Replace the dump of this database in DIR, where other files stay, or the archive
     #[arg(long)]
     overwrite: bool,
 }
@@ -83,7 +87,8 @@ fn after_help() -> String {
         "Examples:\n  \
          restorm seed --out dump --collections 1 --documents 1000000\n  \
          restorm seed --out dump --collections 10000 --documents 100 --shape sink\n  \
-         restorm seed --out dump --documents 500000 --indexes 3 --compress zstd\n\n\
+         restorm seed --out dump --documents 500000 --indexes 3 --compress zstd\n  \
+         restorm seed --archive - --collections 8 | restorm restore --archive\n\n\
          Exit status:\n{}",
         ExitStatus::table()
     )
@@ -110,7 +115,12 @@ impl SeedArgs {
             CompressArg::Zstd => Compression::Zstd,
         };
         let existing = if self.overwrite { Existing::Replace } else { Existing::Refuse };
-        SeedOptions { out: self.out, spec, compression, existing }
+        let out = match (self.archive, self.out) {
+            (Some(file), _) if file == Path::new("-") => SeedOutput::ArchiveOutput,
+            (Some(file), _) => SeedOutput::Archive(file),
+            (None, folder) => SeedOutput::Folder(folder.unwrap_or_default()),
+        };
+        SeedOptions { out, spec, compression, existing }
     }
 }
 
@@ -149,7 +159,10 @@ mod tests {
             seed: 1,
         };
         let (compression, existing) = (Compression::None, Existing::Refuse);
-        assert_eq!(options, SeedOptions { out: "dump".into(), spec, compression, existing });
+        assert_eq!(
+            options,
+            SeedOptions { out: SeedOutput::Folder("dump".into()), spec, compression, existing }
+        );
     }
 
     #[test]
@@ -168,7 +181,10 @@ mod tests {
             seed: 9,
         };
         let (compression, existing) = (Compression::Zstd, Existing::Replace);
-        assert_eq!(options, SeedOptions { out: "d".into(), spec, compression, existing });
+        assert_eq!(
+            options,
+            SeedOptions { out: SeedOutput::Folder("d".into()), spec, compression, existing }
+        );
     }
 
     #[test]
@@ -179,6 +195,7 @@ mod tests {
             "--out d --documents -1",
             "--out d --shape tall",
             "--out d --compress snappy",
+            "--out d --archive a",
         ] {
             assert!(options(line).is_err(), "{line}");
         }

@@ -1,12 +1,13 @@
 //! Looks through a dump: counts what it holds and finds what is damaged.
 
+mod archive;
 mod json;
 mod scan;
 mod text;
 
 use std::path::PathBuf;
 
-use crate::dump::{CollectionKind, Compression, Dump, Inventory, SkippedPath};
+use crate::dump::{CollectionKind, Compression, Dump, Inventory, Location, SkippedPath};
 use crate::error::Error;
 use crate::facts::ServerVersion;
 use crate::namespace::Namespace;
@@ -15,7 +16,7 @@ use crate::namespace::Namespace;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InspectOptions {
     /// Where the dump is.
-    pub path: PathBuf,
+    pub dump: Location,
     /// Only this database.
     pub database: Option<String>,
     /// Only this collection.
@@ -42,6 +43,8 @@ pub struct Inspection {
     pub server_version: Option<ServerVersion>,
     /// The version of the tool that took the dump, where the dump says it.
     pub tool_version: Option<String>,
+    /// The size of the archive in bytes, where the dump is one in a file.
+    pub archive_bytes: Option<u64>,
     /// The collections, in byte order of their names.
     pub collections: Vec<InspectedCollection>,
     /// Files and folders that are not restored, each with the reason.
@@ -70,8 +73,8 @@ pub struct InspectedData {
     pub path: PathBuf,
     /// How it is compressed.
     pub compression: Compression,
-    /// Its size on disk in bytes.
-    pub file_bytes: u64,
+    /// Its size on disk in bytes; not known of one collection among those of an archive.
+    pub file_bytes: Option<u64>,
     /// The documents, damaged ones included, up to where the file could be read.
     pub documents: u64,
     /// Their bytes, uncompressed.
@@ -153,9 +156,10 @@ impl Inspection {
                 totals.documents += data.documents;
                 totals.bytes += data.bytes;
                 totals.largest = totals.largest.max(data.largest);
-                totals.file_bytes += data.file_bytes;
+                totals.file_bytes += data.file_bytes.unwrap_or(0);
             }
         }
+        totals.file_bytes += self.archive_bytes.unwrap_or(0);
         totals
     }
 
@@ -174,18 +178,25 @@ impl Inspection {
 /// Finds the dump and inspects it.
 pub fn run(options: &InspectOptions) -> Result<Inspection, Error> {
     let (database, collection) = (options.database.as_deref(), options.collection.as_deref());
-    let inventory = Dump::locate(&options.path, database, collection)?.scan()?;
+    let inventory = Dump::at(&options.dump, database, collection)?.scan()?;
     Ok(inspect(&inventory))
 }
 
-/// Reads every data file of the inventory to its end, on all threads of the current rayon pool.
+/// Reads every data file of the inventory to its end, on all threads of the current rayon pool; an
+/// archive on the calling thread.
 pub fn inspect(inventory: &Inventory) -> Inspection {
+    let archive = archive::archive_of(&inventory.entries);
+    let (collections, strays) = match archive {
+        Some(archive) => archive::scan_all(archive, &inventory.entries),
+        None => (scan::scan_all(&inventory.entries), Vec::new()),
+    };
     Inspection {
         root: inventory.root.clone(),
         server_version: inventory.server_version,
         tool_version: inventory.tool_version.clone(),
-        collections: scan::scan_all(&inventory.entries),
-        skipped: inventory.skipped.clone(),
+        archive_bytes: archive.and_then(crate::dump::archive::Archive::bytes),
+        collections,
+        skipped: inventory.skipped.iter().cloned().chain(strays).collect(),
     }
 }
 
@@ -206,7 +217,7 @@ mod tests {
             data: Some(InspectedData {
                 path: PathBuf::from("dump/shop/orders.bson.gz"),
                 compression: Compression::Gzip,
-                file_bytes: 61_000_000,
+                file_bytes: Some(61_000_000),
                 documents: 1_234_567,
                 bytes: 222_222_222,
                 largest: 1024,
@@ -227,6 +238,7 @@ mod tests {
             problems: Vec::new(),
         };
         Inspection {
+            archive_bytes: None,
             root: PathBuf::from("dump"),
             server_version: Some(ServerVersion::new(6, 0, 5)),
             tool_version: Some("100.18.0".to_owned()),

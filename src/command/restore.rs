@@ -1,10 +1,11 @@
 //! Restores a dump: dump → plan → reader → batch → load → target → report.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 pub use crate::batch::{BatchLimits, ZeroTimestamps};
+use crate::dump::stream::Interrupt;
+pub use crate::dump::{ArchivePlace, Location};
 use crate::dump::{Dump, Inventory};
 use crate::error::{Error, ErrorKind};
 use crate::facts::{ExistingDetail, ServerFacts, Topology};
@@ -30,8 +31,9 @@ use crate::target::null::NullTarget;
 /// What to restore, where to, and how.
 #[derive(Clone, Debug)]
 pub struct RestoreOptions {
-    /// The dump: its root, the folder of one database, or one `.bson` file.
-    pub dump: PathBuf,
+    /// The dump: its root, the folder of one database, one `.bson` file, an archive, or standard
+    /// input.
+    pub dump: Location,
     /// Only this database, or the database to restore a folder or file to.
     pub database: Option<String>,
     /// Only this collection, or the collection to restore a file to.
@@ -89,11 +91,9 @@ pub async fn restore(
     stop: Stop,
     began: Instant,
 ) -> Result<Restored, Error> {
-    let dump =
-        Dump::locate(&options.dump, options.database.as_deref(), options.collection.as_deref())?;
+    let inventory = list(options, &stop).await?;
+    options.selection.names.check(&inventory)?;
     let names = &options.selection.names;
-    let inventory = dump.filtered(names.filter.clone()).scan()?;
-    names.check(&inventory)?;
     match &options.destination {
         Destination::Null => {
             let run = Restore { options, inventory, facts: ServerFacts::null(), began };
@@ -115,6 +115,23 @@ pub async fn restore(
             run.into(Arc::new(target), &description, observer, stop).await
         }
     }
+}
+
+/// Lists the dump, away from the thread that listens for signals: the list of an archive may come
+/// through a pipe, at its own time.
+async fn list(options: &RestoreOptions, stop: &Stop) -> Result<Inventory, Error> {
+    let (options, stop_heard) = (options.clone(), stop.clone());
+    let interrupt = Interrupt::when(move || stop_heard.is_requested());
+    let listed = load::aside(move || {
+        let (database, collection) = (options.database.as_deref(), options.collection.as_deref());
+        let dump = Dump::at(&options.dump, database, collection)?;
+        dump.filtered(options.selection.names.filter.clone()).scan_unless(interrupt)
+    });
+    let listed = listed.await;
+    if listed.is_err() && stop.is_requested() {
+        return Err(Error::new(ErrorKind::Interrupted, "stopped before anything was restored"));
+    }
+    listed
 }
 
 /// A restore whose dump is listed and whose target is known.
@@ -166,7 +183,7 @@ impl Restore<'_> {
                 server_version: has_version.then(|| self.facts.version.to_string()),
             },
             dump: DumpFacts {
-                path: self.options.dump.display().to_string(),
+                path: self.options.dump.to_string(),
                 server_version: self.inventory.server_version.map(|version| version.to_string()),
                 tool_version: self.inventory.tool_version.clone(),
             },
@@ -192,7 +209,7 @@ impl Restore<'_> {
         }
         let why = if reasons.is_empty() { "it is empty".to_owned() } else { reasons.join("; ") };
         Err(Error::new(ErrorKind::Plan, format!("nothing in the dump can be restored: {why}"))
-            .in_file(&self.options.dump)
+            .in_file(self.options.dump.to_string())
             .hint("`restorm inspect` shows what a dump holds"))
     }
 }

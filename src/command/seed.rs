@@ -1,19 +1,26 @@
-//! Fills a dump directory with made-up documents.
+//! Fills a dump directory or an archive with made-up documents.
 
-use std::path::PathBuf;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::dump::writer::archive::{ArchiveFile, ArchiveWriter};
 use crate::dump::writer::{DumpWriter, Existing};
 use crate::dump::{Compression, filename};
 use crate::error::{Error, ErrorKind};
 use crate::report::format;
+use crate::seed::archive::{self, INTERLEAVED};
 use crate::seed::{self, Produced, SeedSpec};
+
+/// The server's version in a made-up archive, because the peer reads no archive that names none;
+/// of this one it does nothing out of the ordinary.
+const SERVER_VERSION: &str = "6.0.0";
 
 /// What is made and where it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeedOptions {
-    /// The dump directory.
-    pub out: PathBuf,
+    /// Where it goes.
+    pub out: SeedOutput,
     /// The documents.
     pub spec: SeedSpec,
     /// How the files are compressed.
@@ -22,11 +29,20 @@ pub struct SeedOptions {
     pub existing: Existing,
 }
 
+/// Where made-up documents go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SeedOutput {
+    /// Into a dump directory.
+    Folder(PathBuf),
+    /// Into an archive.
+    Archive(PathBuf),
+    /// Into an archive on standard output.
+    ArchiveOutput,
+}
+
 /// What was made, and how long it took.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeedSummary {
-    /// The dump directory.
-    pub out: PathBuf,
     /// How many collections.
     pub collections: u32,
     /// The documents of all collections.
@@ -53,16 +69,50 @@ impl SeedSummary {
 pub fn run(options: &SeedOptions) -> Result<SeedSummary, Error> {
     check(&options.spec)?;
     let began = Instant::now();
-    let dump = DumpWriter::create(&options.out, options.compression, options.existing)?;
+    let produced = match &options.out {
+        SeedOutput::Folder(folder) => to_folder(options, folder)?,
+        SeedOutput::Archive(file) => to_file(options, file)?,
+        SeedOutput::ArchiveOutput => {
+            let out = BufWriter::new(std::io::stdout().lock());
+            to_archive(options, out, Path::new("standard output"))?
+        }
+    };
+    Ok(SeedSummary { collections: options.spec.collections, produced, took: began.elapsed() })
+}
+
+fn to_folder(options: &SeedOptions, folder: &Path) -> Result<Produced, Error> {
+    let dump = DumpWriter::create(folder, options.compression, options.existing)?;
     dump.begin_database(&options.spec.database)?;
     let produced = seed::produce(&options.spec, &dump)?;
     dump.finish()?;
-    Ok(SeedSummary {
-        out: options.out.clone(),
-        collections: options.spec.collections,
-        produced,
-        took: began.elapsed(),
-    })
+    Ok(produced)
+}
+
+fn to_file(options: &SeedOptions, path: &Path) -> Result<Produced, Error> {
+    if options.existing == Existing::Refuse && path.exists() {
+        return Err(Error::new(ErrorKind::Dump, "the file is there already")
+            .in_file(path)
+            .hint("name another file, or use --overwrite to replace it"));
+    }
+    let file = ArchiveFile::create(path)?;
+    let produced = to_archive(options, file.out()?, path)?;
+    file.finish()?;
+    Ok(produced)
+}
+
+fn to_archive(options: &SeedOptions, out: impl Write, name: &Path) -> Result<Produced, Error> {
+    let interleaved = i32::try_from(INTERLEAVED).unwrap_or(i32::MAX);
+    let listed = archive::listed(&options.spec);
+    ArchiveWriter::begin(out, options.compression, interleaved, Some(SERVER_VERSION), &listed)
+        .and_then(|mut archive| {
+            let produced = archive::append(&options.spec, &mut archive)?;
+            archive.finish()?;
+            Ok(produced)
+        })
+        .map_err(|error| {
+            let message = format!("the archive cannot be written: {error}");
+            Error::new(ErrorKind::Dump, message).in_file(name)
+        })
 }
 
 fn check(spec: &SeedSpec) -> Result<(), Error> {
@@ -103,7 +153,8 @@ mod tests {
             indexes: 1,
             seed: 1,
         };
-        SeedOptions { out, spec, compression: Compression::None, existing: Existing::Refuse }
+        let (compression, existing) = (Compression::None, Existing::Refuse);
+        SeedOptions { out: SeedOutput::Folder(out), spec, compression, existing }
     }
 
     #[test]
@@ -120,9 +171,26 @@ mod tests {
     }
 
     #[test]
+    fn an_archive_is_whole_or_not_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("a.archive");
+        let archive = SeedOptions {
+            out: SeedOutput::Archive(file.clone()),
+            ..options(PathBuf::from("never"))
+        };
+        run(&archive).expect("made");
+        let inventory = crate::dump::Dump::locate(&file, None, None).and_then(|dump| dump.scan());
+        let inspection = crate::command::inspect::inspect(&inventory.expect("an archive"));
+        assert!(!inspection.has_problems());
+        assert_eq!(inspection.totals().documents, 2000);
+        assert_eq!(folder.path().read_dir().expect("listed").count(), 1);
+        let again = run(&archive).expect_err("refused");
+        assert!(again.hint_text().is_some_and(|hint| hint.contains("--overwrite")));
+    }
+
+    #[test]
     fn the_summary_is_one_line() {
         let summary = SeedSummary {
-            out: PathBuf::from("dump"),
             collections: 10,
             produced: Produced { documents: 3_000_000, bytes: 213_000_000 },
             took: Duration::from_millis(1500),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::dump::filename::{self, Role};
-use crate::dump::inventory::{CollectionKind, DumpEntry, SkippedPath};
+use crate::dump::inventory::{CollectionKind, DumpEntry, Origin, SkippedPath};
 use crate::dump::legacy_indexes::{self, LegacyIndexes};
 use crate::dump::metadata::CollectionMetadata;
 use crate::dump::{ownership, small_file};
@@ -287,7 +287,7 @@ fn entry(
     }));
     let data_path = data_path(kind, group, metadata.is_some(), &namespace, skipped);
     let data = data_path.and_then(|path| match small_file::examine(&path) {
-        Ok(file) => Some(file),
+        Ok(file) => Some(Origin::File(file)),
         Err(reason) => {
             note(&path, &format!("the data file {reason}"), &mut problem, skipped);
             None
@@ -430,7 +430,7 @@ mod tests {
         }
 
         fn data_name(&self) -> Option<String> {
-            let path = &self.only().data.as_ref()?.path;
+            let path = &self.only().data.as_ref()?.file()?.path;
             Some(path.file_name()?.to_str()?.to_owned())
         }
 
@@ -456,7 +456,7 @@ mod tests {
         assert_eq!(data.data_name().as_deref(), Some("a.bson"));
         assert_eq!(data.only().metadata, None);
         let metadata = Listed::of("shop", &[("a.metadata.json", PLAIN)]);
-        assert_eq!(metadata.only().data, None);
+        assert!(metadata.only().data.is_none());
         assert!(metadata.only().metadata.is_some());
         assert!(metadata.only().metadata_path.is_some());
         let empty = Listed::of("shop", &[("a.bson", b""), ("a.metadata.json", b"")]);
@@ -497,7 +497,7 @@ mod tests {
         let ordinary =
             Listed::of("shop", &[("system.buckets.w.bson", b""), ("w.metadata.json", PLAIN)]);
         assert_eq!(ordinary.only().kind, CollectionKind::Collection);
-        assert_eq!(ordinary.only().data, None);
+        assert!(ordinary.only().data.is_none());
         assert!(ordinary.skipped[0].reason.contains("describes no time-series"));
     }
 

@@ -7,10 +7,11 @@ use walkdir::{DirEntry, WalkDir};
 
 use crate::dump::database::{Database, DatabaseFolder, Files};
 use crate::dump::filename::{self, Role};
-use crate::dump::inventory::{Inventory, SkippedPath};
+use crate::dump::inventory::{CollectionKind, DumpEntry, Inventory, Origin, SkippedPath};
 use crate::dump::layout::{self, Layout, Selection};
 use crate::dump::prelude::Prelude;
-use crate::dump::small_file;
+use crate::dump::stream::Interrupt;
+use crate::dump::{archive, small_file};
 use crate::error::{Error, ErrorKind};
 use crate::namespace::Namespace;
 use crate::namespace::filter::NamespaceFilter;
@@ -22,10 +23,13 @@ const HINT_DEPTH: usize = 4;
 const HINT_FILES: usize = 10_000;
 
 /// Lists what a dump holds, or what of it is selected.
+///
+/// Waiting for what comes through a pipe is given up once the interrupt asks for it.
 pub(crate) fn scan(
     layout: &Layout,
     selection: &Selection,
     filter: &NamespaceFilter,
+    interrupt: Option<Interrupt>,
 ) -> Result<Inventory, Error> {
     let mut inventory = Inventory { root: layout.path().to_path_buf(), ..Inventory::default() };
     let databases = match layout {
@@ -42,6 +46,11 @@ pub(crate) fn scan(
         Layout::File { path, namespace, is_buckets, metadata_stem } => {
             read_prelude(&prelude_beside(path), &mut inventory);
             vec![one_file(path, namespace, *is_buckets, metadata_stem)]
+        }
+        Layout::Archive { place } => return archive::scan(place, selection, interrupt),
+        Layout::Input { namespace } => {
+            inventory.entries.push(from_input(namespace));
+            Vec::new()
         }
     };
     let known: Vec<_> = databases.iter().flat_map(Database::names).collect();
@@ -296,6 +305,18 @@ fn one_file(path: &Path, namespace: &Namespace, is_buckets: bool, metadata_stem:
     Database { name: namespace.database().to_owned(), collections }
 }
 
+/// The one collection that comes through standard input, without options and indexes.
+fn from_input(namespace: &Namespace) -> DumpEntry {
+    DumpEntry {
+        namespace: namespace.clone(),
+        kind: CollectionKind::Collection,
+        data: Some(Origin::Input),
+        metadata: None,
+        metadata_path: None,
+        problem: None,
+    }
+}
+
 fn no_such_collection(collection: &str, known: &[String], path: &Path) -> Error {
     let error = Error::new(ErrorKind::Dump, format!("the dump holds no collection `{collection}`"))
         .in_file(path);
@@ -440,7 +461,7 @@ mod tests {
         let inventory = scan("dumps/kitchen_6.0_gzip");
         let weather = find(&inventory, "kitchen.weather");
         assert_eq!(weather.kind, CollectionKind::TimeSeries);
-        let data = weather.data.as_ref().expect("data");
+        let data = weather.data.as_ref().and_then(Origin::file).expect("a data file");
         assert_eq!(data.compression, Compression::Gzip);
         assert!(data.path.ends_with("system.buckets.weather.bson.gz"));
         assert_eq!(data.bytes, fs::metadata(&data.path).expect("a file").len());

@@ -1,8 +1,10 @@
 //! What a dump holds, as a value.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::dump::archive::Segments;
 use crate::dump::metadata::CollectionMetadata;
+use crate::dump::stream::INPUT_NAME;
 use crate::facts::ServerVersion;
 use crate::namespace::Namespace;
 
@@ -31,8 +33,9 @@ pub struct DumpEntry {
     pub namespace: Namespace,
     /// What kind of collection it is.
     pub kind: CollectionKind,
-    /// Its documents; views and collections without a data file have none.
-    pub data: Option<DataFile>,
+    /// Where its documents come from; views and collections without a data file have none, while
+    /// in an archive even a view has its empty segment.
+    pub data: Option<Origin>,
     /// Its options and indexes; absent where the dump has no metadata file for it.
     pub metadata: Option<CollectionMetadata>,
     /// Where the metadata was read from.
@@ -60,6 +63,49 @@ impl CollectionKind {
             Self::TimeSeries => "timeseries",
             Self::View => "view",
         }
+    }
+}
+
+/// Where the documents of a collection come from.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// A file of their own.
+    File(DataFile),
+    /// Standard input, which holds nothing else.
+    Input,
+    /// Segments of an archive, among those of other collections.
+    Segments(Segments),
+}
+
+impl Origin {
+    /// The file of its own.
+    pub fn file(&self) -> Option<&DataFile> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Input | Self::Segments(_) => None,
+        }
+    }
+
+    /// The path of what is read, or what is named where it has none.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::File(file) => &file.path,
+            Self::Input => Path::new(INPUT_NAME),
+            Self::Segments(segments) => segments.archive.path(),
+        }
+    }
+
+    /// The segments of an archive.
+    pub fn segments(&self) -> Option<&Segments> {
+        match self {
+            Self::Segments(segments) => Some(segments),
+            Self::File(_) | Self::Input => None,
+        }
+    }
+
+    /// Its size in bytes, compressed or not, where that is known before it is read.
+    pub fn bytes(&self) -> Option<u64> {
+        self.file().map(|file| file.bytes)
     }
 }
 

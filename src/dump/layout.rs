@@ -1,16 +1,14 @@
 //! Tells what kind of dump lies at a path, once and for all that follows.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::dump::archive::{self, ArchivePlace};
 use crate::dump::filename::{self, Role};
+use crate::dump::stream::{INPUT_NAME, Stream};
 use crate::dump::{metadata::CollectionMetadata, small_file};
 use crate::error::{Error, ErrorKind};
 use crate::namespace::{BUCKETS_PREFIX, Namespace, logical};
-
-/// How an archive begins: the number 0x8199e26d in little-endian order.
-const ARCHIVE_MAGIC: [u8; 4] = [0x6D, 0xE2, 0x99, 0x81];
 
 /// The database of a file whose folder has no name, as in the peer.
 const DATABASE_DEFAULT: &str = "test";
@@ -47,7 +45,20 @@ pub enum Layout {
         /// How the name of the metadata file beside it begins.
         metadata_stem: String,
     },
+    /// An archive.
+    Archive {
+        /// Where it is.
+        place: ArchivePlace,
+    },
+    /// Standard input, which holds the documents of one collection.
+    Input {
+        /// The collection to restore them as; of a time-series collection its own name.
+        namespace: Namespace,
+    },
 }
+
+/// The names that an archive has in a folder that is given in its place, as in the peer.
+const ARCHIVES_IN_FOLDER: [&str; 3] = ["archive", "archive.gz", "archive.zst"];
 
 impl Layout {
     /// The path the dump was found at.
@@ -55,6 +66,8 @@ impl Layout {
         match self {
             Self::Root { folder } | Self::Database { folder, .. } => folder,
             Self::File { path, .. } => path,
+            Self::Archive { place } => place.path(),
+            Self::Input { .. } => Path::new(INPUT_NAME),
         }
     }
 }
@@ -74,10 +87,11 @@ pub(crate) fn recognise(
     database: Option<&str>,
     collection: Option<&str>,
 ) -> Result<(Layout, Selection), Error> {
-    if let Some(name) = database.filter(|name| !filename::is_database(name)) {
-        return Err(Error::new(ErrorKind::Dump, format!("{name:?} is no name of a database")));
-    }
+    judge_name(database)?;
     let metadata = fs::metadata(path).map_err(|error| not_there(path, &error))?;
+    if metadata.is_file() && holds_archive(path) {
+        return archive(ArchivePlace::File(path.to_path_buf()), database, collection);
+    }
     if !metadata.is_dir() {
         return Ok((file(path, database, collection)?, Selection::default()));
     }
@@ -95,6 +109,64 @@ pub(crate) fn recognise(
     }
     let layout = Layout::Root { folder: path.to_path_buf() };
     Ok((layout, Selection { database: database.map(str::to_owned), collection }))
+}
+
+/// An archive, and what is selected in it.
+pub(crate) fn archive(
+    place: ArchivePlace,
+    database: Option<&str>,
+    collection: Option<&str>,
+) -> Result<(Layout, Selection), Error> {
+    judge_name(database)?;
+    let place = match place {
+        ArchivePlace::File(folder) if folder.is_dir() => {
+            let mut inside = ARCHIVES_IN_FOLDER.iter().map(|name| folder.join(name));
+            let Some(path) = inside.find(|path| path.is_file()) else {
+                return Err(Error::new(ErrorKind::Dump, "the folder holds no file `archive`")
+                    .in_file(&folder)
+                    .hint("to restore the dump in a folder, give it without --archive"));
+            };
+            ArchivePlace::File(path)
+        }
+        place => place,
+    };
+    let selection = Selection {
+        database: database.map(str::to_owned),
+        collection: collection.map(|name| logical(name).to_owned()),
+    };
+    Ok((Layout::Archive { place }, selection))
+}
+
+/// Standard input as the documents of one collection.
+pub(crate) fn input(
+    database: Option<&str>,
+    collection: Option<&str>,
+) -> Result<(Layout, Selection), Error> {
+    judge_name(database)?;
+    let (Some(database), Some(collection)) = (database, collection) else {
+        let message = "the documents on standard input need the name of their collection";
+        return Err(Error::new(ErrorKind::Usage, message)
+            .hint("name it with --db and --collection; for an archive use --archive"));
+    };
+    let namespace = Namespace::new(database, collection);
+    Ok((Layout::Input { namespace }, Selection::default()))
+}
+
+fn judge_name(database: Option<&str>) -> Result<(), Error> {
+    match database.filter(|name| !filename::is_database(name)) {
+        Some(name) => {
+            Err(Error::new(ErrorKind::Dump, format!("{name:?} is no name of a database")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether a file is an archive by its first bytes, compressed or not.
+fn holds_archive(path: &Path) -> bool {
+    // A file that cannot be read is told of later, by what its name says it is.
+    Stream::of_path(path, None).is_ok_and(|mut stream| {
+        stream.fill(archive::MAGIC.len()).is_ok() && archive::is_archive(stream.ahead())
+    })
 }
 
 /// Whether files of collections lie directly in a folder. The oplog that a dump keeps beside its
@@ -242,23 +314,12 @@ fn name_of_stem(path: &Path, stem: &str) -> Result<String, Error> {
 }
 
 fn no_data_file(path: &Path) -> Error {
-    let mut first = Vec::new();
-    let is_regular = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-    if is_regular && let Ok(file) = File::open(path) {
-        // A file that cannot be read is told of by its name below.
-        let _ = file.take(4).read_to_end(&mut first);
-    }
-    if first == ARCHIVE_MAGIC {
-        return Error::new(
-            ErrorKind::Dump,
-            "the file is an archive, which this version does not read",
-        )
-        .in_file(path)
-        .hint("dump without --archive, into a folder");
-    }
     Error::new(ErrorKind::Dump, "the file is not named like the data of a collection")
         .in_file(path)
-        .hint("names of data files end in .bson, .bson.gz, .bson.zst or .bin")
+        .hint(
+            "names of data files end in .bson, .bson.gz, .bson.zst or .bin; an archive is known \
+             by its content",
+        )
 }
 
 #[cfg(test)]
@@ -346,14 +407,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_or_an_archive_is_told() {
+    fn what_is_not_there_is_told_and_an_archive_is_known_by_its_content() {
         let error = recognise(Path::new("no/such/dump"), None, None).expect_err("not there");
         assert_eq!(error.kind(), ErrorKind::Dump);
         assert_eq!(error.to_string(), "there is no dump at `no/such/dump`");
         let dump = folder_with(&["all.archive"]);
         let path = dump.path().join("all.archive");
         fs::write(&path, [0x6D, 0xE2, 0x99, 0x81, 0, 0]).expect("writes");
-        let error = recognise(&path, None, None).expect_err("an archive");
-        assert!(error.to_string().contains("is an archive"), "{error}");
+        let (layout, _) = recognise(&path, None, None).expect("an archive");
+        assert_eq!(layout, Layout::Archive { place: ArchivePlace::File(path) });
+        fs::write(dump.path().join("notes.txt"), "notes").expect("writes");
+        let error = recognise(&dump.path().join("notes.txt"), None, None).expect_err("no data");
+        assert!(error.to_string().contains("is not named like the data"), "{error}");
     }
 }

@@ -4,6 +4,8 @@
 //! last, so that what an interrupted run leaves behind does not pass for a dump. Compressed files
 //! are runs of independent members, which any number of threads may prepare.
 
+pub mod archive;
+
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use std::time::Instant;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::dump::inventory::CollectionKind;
+use crate::dump::inventory::{CollectionKind, Origin};
 use crate::limits::INDEXES_TOGETHER_BYTES;
 use crate::load::prepare::{bring_about, with_retries};
 use crate::load::run::Run;
@@ -48,7 +48,8 @@ async fn build_collection<T: Target>(run: Arc<Run<T>>, collection: usize, slots:
 fn groups<T: Target>(run: &Run<T>, collection: usize) -> Vec<Vec<usize>> {
     let plan = &run.plan.collections[collection];
     let indexes: Vec<_> = (0..plan.indexes.len()).filter(|&i| !plan.indexes[i].expires).collect();
-    let is_small = plan.data.as_ref().is_none_or(|data| data.bytes < INDEXES_TOGETHER_BYTES);
+    let bytes = plan.data.as_ref().map_or(Some(0), Origin::bytes);
+    let is_small = bytes.unwrap_or_else(|| run.bytes_read(collection)) < INDEXES_TOGETHER_BYTES;
     if indexes.is_empty() {
         Vec::new()
     } else if is_small {

@@ -1,24 +1,41 @@
-//! Turns files into batches, on threads of their own.
+//! Turns files, or an archive, into batches, on threads of their own.
+
+mod archive;
+mod id;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bson::oid::ObjectId;
-
 use crate::batch::{Batch, Batcher, Position};
+use crate::dump::inventory::Origin;
+use crate::dump::stream::Interrupt;
 use crate::error::Error;
-use crate::frame::{Field, Frame, FrameError};
+use crate::frame::{Frame, FrameError};
+use crate::limits::CREATES_AHEAD;
 use crate::load::run::{Queues, Run, internal};
 use crate::load::worker::{id_text, stopped_at};
 use crate::load::{DocumentCheck, OnRejection};
 use crate::plan::Insertion;
-use crate::reader;
+use crate::reader::{self, Reader};
 use crate::report::format::counted;
 use crate::report::{Event, Rejection};
 use crate::target::{Target, WriteFailure};
+use archive::ArchiveIntake;
+use id::IdChange;
 
 /// `InvalidBSON`, as a server would say of a document that is damaged.
 const INVALID_BSON: i32 = 22;
+
+/// The way from those who prepare collections to those who read them. Collections with files of
+/// their own are prepared a little ahead; in an archive any of them may come next, so nobody waits.
+pub(super) fn channel<T: Target>(
+    run: &Run<T>,
+) -> (async_channel::Sender<usize>, async_channel::Receiver<usize>) {
+    match run.plan.archive() {
+        Some(_) => async_channel::unbounded(),
+        None => async_channel::bounded(CREATES_AHEAD),
+    }
+}
 
 /// Where readers put batches.
 struct Intake<T> {
@@ -36,18 +53,22 @@ pub(super) fn spawn<T: Target>(
     queues: &Queues,
 ) -> impl Future<Output = Result<(), Error>> + Send + 'static {
     let next_worker = Arc::new(AtomicUsize::new(0));
-    let readers: Vec<_> = (0..run.settings.readers)
-        .map(|_| {
-            let intake = Intake {
-                run: Arc::clone(run),
-                shared: queues.shared.clone(),
-                own: queues.own.clone(),
-                next_worker: Arc::clone(&next_worker),
-            };
-            let to_read = to_read.clone();
-            tokio::task::spawn_blocking(move || intake.read_all(&to_read))
-        })
-        .collect();
+    let intake = || Intake {
+        run: Arc::clone(run),
+        shared: queues.shared.clone(),
+        own: queues.own.clone(),
+        next_worker: Arc::clone(&next_worker),
+    };
+    let readers: Vec<_> = match run.plan.archive().cloned() {
+        Some(archive) => {
+            let reader = ArchiveIntake::new(intake(), to_read.clone());
+            vec![tokio::task::spawn_blocking(move || reader.read(&archive))]
+        }
+        None => (0..run.settings.readers)
+            .map(|_| (intake(), to_read.clone()))
+            .map(|(intake, to_read)| tokio::task::spawn_blocking(move || intake.read_all(&to_read)))
+            .collect(),
+    };
     async {
         for reader in readers {
             reader.await.map_err(|_| internal("a reader ended early"))?;
@@ -69,27 +90,16 @@ impl<T: Target> Intake<T> {
         }
     }
 
-    /// Reads one collection's file into batches. What was read before an error is sent.
+    /// Reads one collection's documents into batches. What was read before an error is sent.
     fn read(&self, collection: usize) -> Result<(), Error> {
-        let plan = &self.run.plan.collections[collection];
-        let Some(data) = &plan.data else {
+        let Some(mut reader) = self.open(collection)? else {
             return Ok(());
         };
-        let queue = match plan.insertion {
-            Insertion::AnyOrder => &self.shared,
-            Insertion::InOrder => {
-                let worker = self.next_worker.fetch_add(1, Ordering::Relaxed);
-                &self.own[worker % self.own.len()]
-            }
+        let queue = match self.own_queue(collection) {
+            Some(worker) => &self.own[worker],
+            None => &self.shared,
         };
-        let settings = &self.run.settings;
-        let mut batcher = Batcher::new(
-            collection,
-            settings.batch,
-            settings.zero_timestamps,
-            self.run.pool.clone(),
-        );
-        let mut reader = reader::open(data)?;
+        let mut batcher = self.batcher(collection);
         let mut without_id = 0_u64;
         let outcome = loop {
             let (frame, position) = match reader.next_frame() {
@@ -98,9 +108,11 @@ impl<T: Target> Intake<T> {
                     self.run.read_to_end(collection);
                     break Ok(());
                 }
+                // Nothing came any more, and somebody asked for the end.
+                Err(_) if !self.run.goes_on() => break Ok(()),
                 Err(error) => break Err(error),
             };
-            if settings.document_check == DocumentCheck::Structure
+            if self.run.settings.document_check == DocumentCheck::Structure
                 && let Err(damage) = frame.validate()
             {
                 if !self.reject(collection, frame, position, &damage) {
@@ -108,14 +120,8 @@ impl<T: Target> Intake<T> {
                 }
                 continue;
             }
-            let stored = if frame.starts_with_id() {
-                None
-            } else if frame.id().is_some() {
-                with_id_in_front(frame)
-            } else {
-                without_id += 1;
-                Some(with_new_id(frame))
-            };
+            let (stored, change) = id::stored_form(frame);
+            without_id += u64::from(change == IdChange::New);
             let frame = stored.as_deref().and_then(|bytes| Frame::new(bytes).ok()).unwrap_or(frame);
             let full = batcher.push(frame, position);
             if let Some(batch) = full
@@ -155,6 +161,41 @@ impl<T: Target> Intake<T> {
         self.run.goes_on()
     }
 
+    /// Opens what a collection's documents come from.
+    fn open(&self, collection: usize) -> Result<Option<Reader>, Error> {
+        match &self.run.plan.collections[collection].data {
+            Some(Origin::File(file)) => reader::open(file).map(Some),
+            Some(Origin::Input) => {
+                let opened = reader::open_input(Some(self.interrupt()));
+                if opened.is_err() && !self.run.goes_on() { Ok(None) } else { opened.map(Some) }
+            }
+            Some(Origin::Segments(_)) | None => Ok(None),
+        }
+    }
+
+    /// Ends the waiting for a pipe together with the run.
+    fn interrupt(&self) -> Interrupt {
+        let run = Arc::clone(&self.run);
+        Interrupt::when(move || !run.goes_on())
+    }
+
+    /// The worker that a collection whose order matters belongs to; each call names the next one.
+    fn own_queue(&self, collection: usize) -> Option<usize> {
+        match self.run.plan.collections[collection].insertion {
+            Insertion::AnyOrder => None,
+            Insertion::InOrder => {
+                let worker = self.next_worker.fetch_add(1, Ordering::Relaxed);
+                Some(worker % self.own.len())
+            }
+        }
+    }
+
+    fn batcher(&self, collection: usize) -> Batcher {
+        let settings = &self.run.settings;
+        let pool = self.run.pool.clone();
+        Batcher::new(collection, settings.batch, settings.zero_timestamps, pool)
+    }
+
     /// Hands a batch to the workers; false where reading should end.
     fn send(&self, queue: &async_channel::Sender<Batch>, batch: Batch) -> bool {
         let collection = batch.collection;
@@ -175,65 +216,5 @@ impl<T: Target> Intake<T> {
             let text = format!("{documents} without an _id got a new one");
             self.run.observe(&Event::Note { collection: Some(collection), text });
         }
-    }
-}
-
-/// The document with its `_id` moved to the front, as a server stores it; moved here, so that what
-/// is stored can be recognised as this document. Nothing where its fields cannot be told apart.
-fn with_id_in_front(frame: Frame<'_>) -> Option<Vec<u8>> {
-    let mut fields: Vec<Field<'_>> = frame.fields().collect::<Result<_, _>>().ok()?;
-    let place = fields.iter().position(|field| field.name == b"_id")?;
-    fields[..=place].rotate_right(1);
-    let document = frame.bytes();
-    let mut bytes = Vec::with_capacity(document.len());
-    bytes.extend_from_slice(&document[..4]);
-    for field in fields {
-        bytes.push(field.kind);
-        bytes.extend_from_slice(field.name);
-        bytes.push(0);
-        bytes.extend_from_slice(field.value);
-    }
-    bytes.push(0);
-    Some(bytes)
-}
-
-/// The document with a new `_id` in front, as a server would add it; added here, so that a batch
-/// sent twice cannot leave the document there twice.
-fn with_new_id(frame: Frame<'_>) -> Vec<u8> {
-    const FIELD: &[u8] = b"\x07_id\0";
-    let id = ObjectId::new().bytes();
-    let document = frame.bytes();
-    let length = document.len() + FIELD.len() + id.len();
-    let mut bytes = Vec::with_capacity(length);
-    bytes.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
-    bytes.extend_from_slice(FIELD);
-    bytes.extend_from_slice(&id);
-    bytes.extend_from_slice(&document[4..]);
-    bytes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use bson::doc;
-
-    #[test]
-    fn an_id_is_put_in_front() {
-        let bytes = doc! { "a": 1, "b": "two" }.to_vec().expect("encodes");
-        let with = with_new_id(Frame::new(&bytes).expect("a frame"));
-        let frame = Frame::new(&with).expect("a frame");
-        assert!(frame.starts_with_id());
-        frame.validate().expect("valid");
-        assert_eq!(frame.fields().count(), 3);
-    }
-
-    #[test]
-    fn an_id_further_back_is_moved_to_the_front() {
-        let bytes = doc! { "a": 1, "b": [ { "_id": 9 } ], "_id": "x", "c": 2 }.to_vec();
-        let moved = with_id_in_front(Frame::new(&bytes.expect("encodes")).expect("a frame"));
-        let expected = doc! { "_id": "x", "a": 1, "b": [ { "_id": 9 } ], "c": 2 }.to_vec();
-        assert_eq!(moved, Some(expected.expect("encodes")));
-        let without = doc! { "a": 1 }.to_vec().expect("encodes");
-        assert_eq!(with_id_in_front(Frame::new(&without).expect("a frame")), None);
     }
 }

@@ -1,7 +1,6 @@
 //! Brings collections into being before their documents come.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use tokio::time::Instant;
 
@@ -19,26 +18,33 @@ const EXISTS: i32 = 48;
 /// `Unauthorized`.
 const UNAUTHORIZED: i32 = 13;
 
-/// Takes collections from the plan and prepares them, until none is left.
+/// Takes collections from the plan and prepares them, until none is left. Tells of those that can
+/// be read; where all are read together, of those that the target refuses as well, so that nobody
+/// waits for them.
 pub(super) async fn prepare<T: Target>(run: Arc<Run<T>>, ready: async_channel::Sender<usize>) {
+    let tells_all = run.plan.archive().is_some();
     while run.goes_on() {
-        let collection = run.next.fetch_add(1, Ordering::Relaxed);
-        let Some(plan) = run.plan.collections.get(collection) else {
+        let Some(collection) = run.next_to_prepare() else {
             return;
         };
+        let plan = &run.plan.collections[collection];
         if plan.kind == CollectionKind::View {
             continue;
         }
-        if let Err(error) = bring_about(&run, collection).await {
-            run.refuse_collection(collection, &error);
-            continue;
+        let refused = bring_about(&run, collection).await.err();
+        match &refused {
+            Some(error) => run.refuse_collection(collection, error),
+            None => run.begin(collection),
         }
-        run.begin(collection);
-        if plan.data.is_none() {
+        if refused.is_none() && plan.data.is_none() {
             run.read_to_end(collection);
             run.finish(collection);
-        } else if ready.send(collection).await.is_err() {
-            return;
+        } else if refused.is_none() || tells_all {
+            // Whoever reads has ended early where nobody listens.
+            if ready.send(collection).await.is_err() && refused.is_none() {
+                run.finish(collection);
+                return;
+            }
         }
     }
 }

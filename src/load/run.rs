@@ -8,7 +8,7 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
 use crate::batch::{Batch, BufferPool};
-use crate::dump::inventory::CollectionKind;
+use crate::dump::inventory::{CollectionKind, Compression, Origin};
 use crate::error::{Error, ErrorKind};
 use crate::limits::QUEUE_BATCHES;
 use crate::load::prepare::with_retries;
@@ -24,8 +24,10 @@ pub(super) struct Run<T> {
     pub(super) target: Arc<T>,
     pub(super) settings: LoadSettings,
     pub(super) pool: BufferPool,
-    /// The next collection to prepare.
-    pub(super) next: AtomicUsize,
+    /// The next collection to prepare, where none is wanted before it.
+    next: AtomicUsize,
+    /// Collections whose documents wait for them to be prepared.
+    wanted: (async_channel::Sender<usize>, async_channel::Receiver<usize>),
     /// Where collections go whose documents are all answered for.
     pub(super) loaded: async_channel::Sender<usize>,
     pub(super) to_index: async_channel::Receiver<usize>,
@@ -36,6 +38,8 @@ pub(super) struct Run<T> {
     stop: Stop,
     failure: Mutex<Option<Error>>,
     has_failed: AtomicBool,
+    /// What is wrong with the dump beyond single collections; ends nothing, but is not forgotten.
+    damage: Mutex<Option<Error>>,
     validators_kept: AtomicBool,
     is_abandoned: AtomicBool,
 }
@@ -43,6 +47,8 @@ pub(super) struct Run<T> {
 /// How far a collection is.
 #[derive(Debug, Default)]
 struct Progress {
+    /// Whether somebody prepares it, or has.
+    is_taken: AtomicBool,
     /// Batches on their way, plus one while the file is being read.
     outstanding: AtomicUsize,
     /// Whether its file was read to the end.
@@ -103,6 +109,7 @@ impl<T: Target> Run<T> {
             collections: plan.collections.iter().map(|_| Progress::default()).collect(),
             pool: BufferPool::new(buffers, 2 * settings.batch.bytes()),
             next: AtomicUsize::new(0),
+            wanted: async_channel::unbounded(),
             loaded,
             to_index,
             plan,
@@ -114,6 +121,7 @@ impl<T: Target> Run<T> {
             stop,
             failure: Mutex::default(),
             has_failed: AtomicBool::new(false),
+            damage: Mutex::default(),
             validators_kept: AtomicBool::new(false),
             is_abandoned: AtomicBool::new(false),
         };
@@ -132,14 +140,16 @@ impl<T: Target> Run<T> {
         let collections = self.plan.collections.iter().map(|plan| PlannedCollection {
             namespace: plan.namespace.clone(),
             kind: plan.kind.name(),
-            origin_bytes: plan.data.as_ref().map_or(0, |data| data.bytes),
+            origin_bytes: plan.data.as_ref().and_then(Origin::bytes).unwrap_or(0),
             compressed: plan
                 .data
                 .as_ref()
-                .is_some_and(|data| data.compression != crate::dump::inventory::Compression::None),
+                .and_then(Origin::file)
+                .is_some_and(|file| file.compression != Compression::None),
             indexes: plan.indexes.len(),
         });
         self.observe(&Event::Planned { collections: collections.collect() });
+        self.announce_stream();
         let existing = self.plan.collections.iter().filter(|plan| plan.creation == Creation::Use);
         let existing = existing.count() as u64;
         if existing > 0 {
@@ -158,6 +168,63 @@ impl<T: Target> Run<T> {
             }
         }
         self.observe(&Event::PhaseBegan(Phase::Data));
+    }
+
+    /// Tells of the one stream that all documents come from, where that is so.
+    fn announce_stream(&self) {
+        let mut origins = self.plan.collections.iter().filter_map(|plan| plan.data.as_ref());
+        let (bytes, compressed) = match self.plan.archive() {
+            Some(archive) => (archive.bytes(), archive.compression() != Compression::None),
+            None if origins.any(|origin| matches!(origin, Origin::Input)) => (None, false),
+            None => return,
+        };
+        self.observe(&Event::OneStream { bytes, compressed });
+    }
+
+    /// The next collection to prepare: one whose documents wait, or the next of the plan.
+    pub(super) fn next_to_prepare(&self) -> Option<usize> {
+        self.next_wanted().or_else(|| self.next_of_plan()).or_else(|| self.next_wanted())
+    }
+
+    fn next_wanted(&self) -> Option<usize> {
+        std::iter::from_fn(|| self.wanted.1.try_recv().ok()).find(|wanted| self.take(*wanted))
+    }
+
+    fn next_of_plan(&self) -> Option<usize> {
+        let all = self.collections.len();
+        let next = || Some(self.next.fetch_add(1, Ordering::AcqRel)).filter(|next| *next < all);
+        std::iter::from_fn(next).find(|next| self.take(*next))
+    }
+
+    /// Takes a collection to prepare it, unless somebody has.
+    fn take(&self, collection: usize) -> bool {
+        !self.collections[collection].is_taken.swap(true, Ordering::AcqRel)
+    }
+
+    /// Asks for a collection to be prepared before those of which no documents have come yet.
+    pub(super) fn want(&self, collection: usize) {
+        if !self.collections[collection].is_taken.load(Ordering::Acquire) {
+            // The channel has no bound and lives as long as the run.
+            let _ = self.wanted.0.try_send(collection);
+        }
+    }
+
+    /// No further collection is prepared but those that are wanted, because no documents of others
+    /// will come.
+    pub(super) fn prepare_no_more(&self) {
+        // Who sees this sees what was wanted before, and looks at that last.
+        self.next.store(self.collections.len(), Ordering::Release);
+    }
+
+    /// Notes what is wrong with the dump as a whole; the first one counts.
+    pub(super) fn note_damage(&self, error: Error) {
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    /// Bytes of documents read of a collection.
+    pub(super) fn bytes_read(&self, collection: usize) -> u64 {
+        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.collections().get(collection).map_or(0, |tally| tally.counts.bytes_read)
     }
 
     /// Whether new work may still begin.
@@ -312,7 +379,10 @@ impl<T: Target> Run<T> {
         let ending = match failure {
             Some(error) => Ending::Stopped(error),
             None if self.stop.is_requested() => Ending::Interrupted,
-            None => Ending::Finished,
+            None => {
+                let damage = self.damage.lock().unwrap_or_else(PoisonError::into_inner).take();
+                damage.map_or(Ending::Finished, Ending::Stopped)
+            }
         };
         (tally, ending)
     }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use crate::dump::inventory::CollectionKind;
+use crate::dump::inventory::{CollectionKind, Origin};
 use crate::plan::CollectionPlan;
 
 /// The order in which collections are read.
@@ -28,7 +28,7 @@ pub(super) fn arrange(collections: &mut Vec<CollectionPlan>, order: Order) {
     }
     if order == Order::LargestFirst {
         // A stable sort, so that equal sizes stay in the order of their names.
-        collections.sort_by_key(|plan| Reverse(plan.data.as_ref().map_or(0, |data| data.bytes)));
+        collections.sort_by_key(|plan| Reverse(plan.data.as_ref().and_then(Origin::bytes)));
     }
     collections.extend(sources_first(views));
 }

@@ -4,22 +4,20 @@ use std::fmt::Write;
 
 use bson::Document;
 
-use crate::dump::inventory::{CollectionKind, Compression};
+use crate::dump::inventory::{CollectionKind, Compression, Origin};
 use crate::plan::{CollectionPlan, Creation, Insertion, RestorePlan};
 
 /// The plan as text, one paragraph a collection in the order of restoring, then what is left out.
 pub fn describe(plan: &RestorePlan) -> String {
     let mut text = String::new();
-    let bytes: u64 = plan
-        .collections
-        .iter()
-        .filter_map(|collection| collection.data.as_ref())
-        .map(|d| d.bytes)
-        .sum();
+    let size = match origin_bytes(plan) {
+        Some(bytes) => format!("{bytes} bytes on disk"),
+        None => "an unknown number of bytes".to_owned(),
+    };
     let indexes: usize = plan.collections.iter().map(|collection| collection.indexes.len()).sum();
     let _ = writeln!(
         text,
-        "{} to restore, {bytes} bytes on disk, {} to build",
+        "{} to restore, {size}, {} to build",
         counted(plan.collections.len(), "collection", "collections"),
         counted(indexes, "index", "indexes"),
     );
@@ -36,6 +34,15 @@ pub fn describe(plan: &RestorePlan) -> String {
     text
 }
 
+/// The bytes of all files, or of the archive.
+fn origin_bytes(plan: &RestorePlan) -> Option<u64> {
+    let mut origins = plan.collections.iter().filter_map(|collection| collection.data.as_ref());
+    match plan.archive() {
+        Some(archive) => archive.bytes(),
+        None => origins.try_fold(0, |sum, origin| Some(sum + origin.bytes()?)),
+    }
+}
+
 fn describe_collection(text: &mut String, number: usize, plan: &CollectionPlan) {
     let _ = writeln!(text, "\n{number}. {} ({})", plan.namespace, plan.kind.name());
     let action = match (plan.creation, plan.kind) {
@@ -46,17 +53,12 @@ fn describe_collection(text: &mut String, number: usize, plan: &CollectionPlan) 
         (Creation::Use, _) => "add to what is there",
     };
     let _ = writeln!(text, "   {action}{}", options(&plan.options));
-    if let Some(data) = &plan.data {
-        let compression = match data.compression {
-            Compression::None => String::new(),
-            other => format!(", {}", other.name()),
-        };
+    if let Some(data) = plan.data.as_ref().filter(|_| plan.kind != CollectionKind::View) {
         let order = match plan.insertion {
             Insertion::AnyOrder => "",
             Insertion::InOrder => ", in the order of the file",
         };
-        let path = data.path.display();
-        let _ = writeln!(text, "   insert {} bytes from {path}{compression}{order}", data.bytes);
+        let _ = writeln!(text, "   insert {}{order}", source(data));
     }
     for index in &plan.indexes {
         let last = if index.expires { ", after everything else" } else { "" };
@@ -71,6 +73,26 @@ fn describe_collection(text: &mut String, number: usize, plan: &CollectionPlan) 
     }
     for note in &plan.notes {
         let _ = writeln!(text, "   note: {note}");
+    }
+}
+
+/// What is inserted, and where it comes from.
+fn source(data: &Origin) -> String {
+    let packed = |compression: Compression| match compression {
+        Compression::None => String::new(),
+        other => format!(", {}", other.name()),
+    };
+    match data {
+        Origin::File(file) => {
+            let (path, packed) = (file.path.display(), packed(file.compression));
+            format!("{} bytes from {path}{packed}", file.bytes)
+        }
+        Origin::Input => "what comes through standard input".to_owned(),
+        Origin::Segments(segments) => {
+            let archive = &segments.archive;
+            let packed = packed(archive.compression());
+            format!("its documents in {}{packed}", archive.path().display())
+        }
     }
 }
 

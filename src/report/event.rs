@@ -14,6 +14,14 @@ pub enum Event {
         /// The collections in the order of the plan, views at the end.
         collections: Vec<PlannedCollection>,
     },
+    /// The documents of all collections come from one stream, so that the size of each of them is
+    /// not known; follows the plan.
+    OneStream {
+        /// The size of the stream in bytes, compressed or not, where it is known.
+        bytes: Option<u64>,
+        /// Whether it is compressed.
+        compressed: bool,
+    },
     /// A stage of the whole run began.
     PhaseBegan(Phase),
     /// The collection was created, or found to exist; its documents may come.
@@ -142,7 +150,7 @@ pub struct PlannedCollection {
     pub namespace: Namespace,
     /// The server's word for its kind: `collection`, `timeseries` or `view`.
     pub kind: &'static str,
-    /// The size of its data file in bytes, compressed or not.
+    /// The size of its data file in bytes, compressed or not; zero where it has none of its own.
     pub origin_bytes: u64,
     /// Whether the data file is compressed, so that its documents' bytes are not known ahead.
     pub compressed: bool,

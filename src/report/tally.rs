@@ -2,11 +2,13 @@
 
 pub mod collection;
 pub mod counts;
+pub mod stream;
 
 use std::time::Duration;
 
 pub use collection::{CollectionTally, Failures, IndexState, IndexTally, State};
 pub use counts::{Balance, Counts, PhaseTimes};
+pub use stream::OneStream;
 
 use crate::report::event::{Event, Phase, PlannedCollection};
 use crate::report::rate::{Amounts, Pace, Peak, Rate, UNFINISHED_SHARE_MAX, share};
@@ -30,6 +32,8 @@ pub struct Tally {
     phase: Option<(Phase, Duration)>,
     times: PhaseTimes,
     notes: Vec<Note>,
+    /// The one stream that all documents come from, where they do.
+    stream: Option<OneStream>,
 }
 
 /// Something a person should know.
@@ -46,6 +50,9 @@ impl Tally {
     pub fn apply(&mut self, at: Duration, event: &Event) {
         match event {
             Event::Planned { collections } => self.plan(collections),
+            Event::OneStream { bytes, compressed } => {
+                self.stream = Some(OneStream { bytes: *bytes, compressed: *compressed });
+            }
             Event::PhaseBegan(phase) => self.begin_phase(at, *phase),
             Event::Prepared { .. } => {}
             Event::Read { .. }
@@ -232,9 +239,24 @@ impl Tally {
         times
     }
 
-    /// The bytes of all data files.
+    /// The bytes of all data files, or of the archive; of a pipe those that were read.
     pub fn origin_bytes(&self) -> u64 {
-        self.origin_bytes
+        match self.stream {
+            Some(stream) => stream.bytes.unwrap_or(self.counts.origin_bytes_acknowledged),
+            None => self.origin_bytes,
+        }
+    }
+
+    /// The one stream that all documents come from, where they do: the size of each collection is
+    /// not known then.
+    pub fn stream(&self) -> Option<OneStream> {
+        self.stream
+    }
+
+    /// The share of the run that is done, where there is any telling.
+    pub fn fraction_known(&self) -> Option<f64> {
+        let is_known = self.stream.is_none_or(|stream| stream.bytes.is_some());
+        is_known.then(|| self.fraction())
     }
 
     /// The share of the run that is done, by the bytes of the files that the server has answered
@@ -244,12 +266,18 @@ impl Tally {
         if self.has_ended() && self.collections.iter().all(is_done) {
             return 1.0;
         }
-        share(self.origin_bytes_done, self.origin_bytes).min(UNFINISHED_SHARE_MAX)
+        match self.stream {
+            Some(stream) => stream.fraction(self.counts).unwrap_or(0.0),
+            None => share(self.origin_bytes_done, self.origin_bytes).min(UNFINISHED_SHARE_MAX),
+        }
     }
 
-    /// How many bytes all documents will have been, uncompressed: exact for plain files, and for
-    /// compressed ones by the ratio of what was read of them so far.
-    pub fn bytes_expected(&self) -> u64 {
+    /// How many bytes all documents will have been, uncompressed, where there is any telling: exact
+    /// for plain files, and for compressed ones by the ratio of what was read of them so far.
+    pub fn bytes_expected(&self) -> Option<u64> {
+        if let Some(stream) = self.stream {
+            return stream.bytes_expected(self.counts);
+        }
         let compressed = self.collections.iter().filter(|tally| tally.planned.compressed);
         let (bytes, origin_bytes) = compressed.fold((0, 0), |(bytes, origin_bytes), tally| {
             let counts = tally.counts;
@@ -269,7 +297,7 @@ impl Tally {
                 scale(planned.origin_bytes, (bytes, origin_bytes))
             }
         };
-        self.collections.iter().map(expected).sum()
+        Some(self.collections.iter().map(expected).sum())
     }
 
     /// How fast it goes at `at`.
@@ -302,8 +330,11 @@ impl Tally {
 
     /// How long the remaining documents will take from `at` on; nothing while there is no telling.
     pub fn time_left(&self, at: Duration) -> Option<Duration> {
-        let left =
-            self.origin_bytes.saturating_sub(self.origin_bytes_done + self.origin_bytes_lost);
+        let done = self.origin_bytes_done + self.origin_bytes_lost;
+        let left = match self.stream {
+            Some(stream) => stream.bytes_left(self.counts)?,
+            None => self.origin_bytes.saturating_sub(done),
+        };
         self.pace.as_ref()?.time_left(at, left)
     }
 

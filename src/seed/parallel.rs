@@ -15,7 +15,7 @@ use crate::namespace::Namespace;
 
 /// Documents in a chunk: about two megabytes of the widest shape, so that neither taking turns
 /// nor the call that writes shows.
-const CHUNK_DOCUMENTS: u64 = 10_000;
+pub(super) const CHUNK_DOCUMENTS: u64 = 10_000;
 
 /// What was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

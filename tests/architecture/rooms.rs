@@ -35,7 +35,7 @@ const VOCABULARY: &str = "error | limits | namespace | facts | frame | exit";
 const FLOW: &str = "dump | plan | reader | batch | target | report";
 
 /// Where a crate, or a part of the standard library, may be used; nowhere if no place is named.
-const CRATES: [(&str, &[&str]); 17] = [
+const CRATES: [(&str, &[&str]); 19] = [
     ("clap", &["cli"]),
     ("mongodb", &["target", "probe"]),
     ("tokio", &["load", "target", "probe", "cli::signals", "main"]),
@@ -49,8 +49,10 @@ const CRATES: [(&str, &[&str]); 17] = [
     ("rpassword", &["cli::password"]),
     ("saphyr", &["cli::configuration"]),
     ("saphyr_parser", &["cli::configuration"]),
-    ("flate2", &["reader", "dump"]),
-    ("zstd", &["reader", "dump"]),
+    ("flate2", &["dump"]),
+    ("zstd", &["dump"]),
+    ("crc64fast", &["dump::archive"]),
+    ("rustix", &["dump::stream"]),
     (
         "bson",
         &[

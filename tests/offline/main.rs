@@ -5,7 +5,9 @@
 #[path = "../support/program.rs"]
 mod program;
 
+mod archive;
 mod broken;
+mod broken_archives;
 mod chance;
 mod cli;
 mod clone;

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use restorm::batch::{BatchLimits, ZeroTimestamps};
 use restorm::command::inspect::{InspectForm, inspect};
-use restorm::dump::{Dump, Inventory};
+use restorm::dump::{ArchivePlace, Dump, Inventory, Location};
 use restorm::facts::ServerFacts;
 use restorm::load::{self, DocumentCheck, Ending, LoadSettings, OnRejection, Stop};
 use restorm::plan::{self, Selection};
-use restorm::report::Silent;
+use restorm::report::{Silent, Tally, tally};
 use restorm::target::null::NullTarget;
 
 use crate::chance::{Chance, each_seed};
@@ -41,6 +41,10 @@ const GOOD: [(&str, &str, &str); 9] = [
     ("kitchen_6.0_gzip/kitchen", "validated.bson.gz", "validated.metadata.json.gz"),
 ];
 
+/// The archives that are mangled.
+const ARCHIVES: [&str; 4] =
+    ["kitchen_4.2.archive", "kitchen_5.0.archive", "shop_6.0.archive.gz", "kitchen_4.4.archive"];
+
 fn dumps() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/dumps")
 }
@@ -58,6 +62,60 @@ fn mangled_dumps_never_panic_and_never_hang() {
     });
     if let Some(resident) = resident_kibibytes_max() {
         assert!(resident < RESIDENT_KIBIBYTES_MAX, "{resident} KiB were resident");
+    }
+}
+
+#[test]
+fn mangled_archives_never_panic_and_never_hang() {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    each_seed(SEEDS, |seed| {
+        let mut chance = Chance::new(seed);
+        let name = *chance.one_of(&ARCHIVES);
+        let bytes = std::fs::read(dumps().join(name)).expect("a good archive");
+        let bytes = mangle_file(bytes, name, &mut chance);
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("mangled.archive");
+        std::fs::write(&path, bytes).expect("written");
+        let began = Instant::now();
+        look_at_archive(&path, &runtime);
+        assert!(began.elapsed() < TIME_MAX, "it took {:?}", began.elapsed());
+    });
+    if let Some(resident) = resident_kibibytes_max() {
+        assert!(resident < RESIDENT_KIBIBYTES_MAX, "{resident} KiB were resident");
+    }
+}
+
+/// Lists, inspects and loads an archive; whatever it is, each step says so and ends, and a load
+/// that claims to be complete has read what there is.
+fn look_at_archive(path: &Path, runtime: &tokio::runtime::Runtime) {
+    let place = ArchivePlace::File(path.to_path_buf());
+    let dump = Dump::at(&Location::Archive(place), None, None).expect("an archive is asked for");
+    let Ok(inventory) = dump.scan() else {
+        return;
+    };
+    let inspection = inspect(&inventory);
+    let table = inspection.shown(InspectForm::Table, Some(100));
+    assert!(table.contains("total of "), "{table}");
+    let (tally, ending) = run(&inventory, runtime);
+    let balance = tally.balance();
+    assert!(balance.is_balanced(), "{balance:?}");
+    assert_eq!(balance.read, balance.inserted, "the null target takes everything");
+    let has_failed =
+        tally.collections().iter().any(|one| matches!(one.state, tally::State::Failed(_)));
+    match ending {
+        Ending::Finished if !has_failed => {
+            let documents: u64 = inventory
+                .entries
+                .iter()
+                .zip(&inspection.collections)
+                .filter(|(entry, _)| entry.problem.is_none())
+                .filter_map(|(_, collection)| Some(collection.data.as_ref()?.documents))
+                .sum();
+            assert_eq!(balance.read, documents, "inspect and restore read the same documents");
+        }
+        Ending::Finished | Ending::Stopped(_) => assert!(inspection.has_problems(), "{table}"),
+        Ending::Interrupted => panic!("nobody asked for a stop"),
     }
 }
 
@@ -149,6 +207,15 @@ fn look_at(root: &Path, runtime: &tokio::runtime::Runtime) {
 
 /// Loads into nothing; returns how many documents were read.
 fn load(inventory: &Inventory, runtime: &tokio::runtime::Runtime) -> u64 {
+    let (tally, ending) = run(inventory, runtime);
+    assert!(matches!(ending, Ending::Finished), "{ending:?}");
+    let balance = tally.balance();
+    assert!(balance.is_balanced(), "{balance:?}");
+    assert_eq!(balance.read, balance.inserted, "the null target takes everything");
+    balance.read
+}
+
+fn run(inventory: &Inventory, runtime: &tokio::runtime::Runtime) -> (Tally, Ending) {
     let plan = plan::plan(inventory, Selection::default(), &ServerFacts::null());
     let _ = plan::text::describe(&plan);
     let settings = LoadSettings {
@@ -170,12 +237,7 @@ fn load(inventory: &Inventory, runtime: &tokio::runtime::Runtime) -> u64 {
         Instant::now(),
     );
     let limited = runtime.block_on(async { tokio::time::timeout(TIME_MAX, load).await });
-    let (tally, ending) = limited.expect("the load ends");
-    assert!(matches!(ending, Ending::Finished), "{ending:?}");
-    let balance = tally.balance();
-    assert!(balance.is_balanced(), "{balance:?}");
-    assert_eq!(balance.read, balance.inserted, "the null target takes everything");
-    balance.read
+    limited.expect("the load ends")
 }
 
 /// The most memory that this process has had, where the system tells.

@@ -14,6 +14,7 @@ mod program;
 mod support;
 
 mod acknowledgement;
+mod archive;
 mod auth;
 mod bytes;
 mod compressors;

@@ -1,12 +1,16 @@
 //! Reads data files from their first to their last document.
 
+use std::path::Path;
+
 use rayon::prelude::*;
 
 use super::{InspectedCollection, InspectedData, Problem};
-use crate::dump::{DataFile, DumpEntry};
+use crate::batch::Position;
+use crate::dump::stream::INPUT_NAME;
+use crate::dump::{Compression, DataFile, DumpEntry, Origin};
 use crate::error::Error;
 use crate::frame::Frame;
-use crate::reader;
+use crate::reader::{self, Reader};
 
 /// Damaged documents listed for one file; more of them say nothing new.
 pub(super) const LISTED_MAX: u64 = 5;
@@ -17,9 +21,7 @@ pub(super) const LISTED_MAX: u64 = 5;
 /// hands them out in this order, where a parallel slice would be cut in halves.
 pub(super) fn scan_all(entries: &[DumpEntry]) -> Vec<InspectedCollection> {
     let mut order: Vec<(usize, &DumpEntry)> = entries.iter().enumerate().collect();
-    order.sort_by_key(|(_, entry)| {
-        std::cmp::Reverse(entry.data.as_ref().map_or(0, |data| data.bytes))
-    });
+    order.sort_by_key(|(_, entry)| std::cmp::Reverse(entry.data.as_ref().and_then(Origin::bytes)));
     let mut scanned: Vec<_> =
         order.into_iter().par_bridge().map(|(place, entry)| (place, scan(entry))).collect();
     scanned.sort_unstable_by_key(|(place, _)| *place);
@@ -27,63 +29,105 @@ pub(super) fn scan_all(entries: &[DumpEntry]) -> Vec<InspectedCollection> {
 }
 
 fn scan(entry: &DumpEntry) -> InspectedCollection {
-    let mut problems: Vec<Problem> = known_problem(entry).into_iter().collect();
-    let data = entry.data.as_ref().map(|file| scan_file(file, &mut problems));
+    let mut collection = unread(entry);
+    match &entry.data {
+        Some(Origin::File(file)) => {
+            collection.data = Some(scan_file(file, &mut collection.problems));
+        }
+        Some(Origin::Input) => {
+            collection.data = Some(scan_input(&mut collection.problems));
+        }
+        // Archives are read by one reader for all their collections.
+        Some(Origin::Segments(_)) | None => {}
+    }
+    collection
+}
+
+/// A collection of which nothing has been read yet.
+pub(super) fn unread(entry: &DumpEntry) -> InspectedCollection {
     InspectedCollection {
         namespace: entry.namespace.clone(),
         kind: entry.kind,
-        data,
+        data: None,
         indexes: entry.metadata.as_ref().map_or(0, |metadata| metadata.indexes.len()),
-        problems,
+        problems: known_problem(entry).into_iter().collect(),
     }
 }
 
 /// What listing the dump found wrong already, such as metadata that cannot be read.
 fn known_problem(entry: &DumpEntry) -> Option<Problem> {
-    let data_path = entry.data.as_ref().map(|data| data.path.clone());
+    let data_path = entry.data.as_ref().map(|data| data.path().to_path_buf());
     let file = entry.metadata_path.clone().or(data_path).unwrap_or_default();
     entry.problem.clone().map(|what| Problem { file, offset: None, what })
 }
 
-fn scan_file(file: &DataFile, problems: &mut Vec<Problem>) -> InspectedData {
-    let mut data = InspectedData {
-        path: file.path.clone(),
-        compression: file.compression,
-        file_bytes: file.bytes,
+/// What is known of documents before any is read.
+pub(super) fn nothing_of(
+    path: &Path,
+    compression: Compression,
+    file_bytes: Option<u64>,
+) -> InspectedData {
+    InspectedData {
+        path: path.to_path_buf(),
+        compression,
+        file_bytes,
         documents: 0,
         bytes: 0,
         largest: 0,
         without_id: 0,
         damaged: 0,
-    };
-    if let Err(error) = read_documents(file, &mut data, problems) {
-        problems.push(Problem {
-            file: file.path.clone(),
-            offset: error.offset(),
-            what: error.message().to_owned(),
-        });
     }
+}
+
+fn scan_file(file: &DataFile, problems: &mut Vec<Problem>) -> InspectedData {
+    let mut data = nothing_of(&file.path, file.compression, Some(file.bytes));
+    let read = reader::open(file).and_then(|reader| read_documents(reader, &mut data, problems));
+    problems.extend(read.err().map(|error| problem(&file.path, &error)));
     data
+}
+
+fn scan_input(problems: &mut Vec<Problem>) -> InspectedData {
+    let path = Path::new(INPUT_NAME);
+    let mut data = nothing_of(path, Compression::None, None);
+    let read = reader::open_input(None).and_then(|reader| {
+        data.compression = reader.compression();
+        read_documents(reader, &mut data, problems)
+    });
+    problems.extend(read.err().map(|error| problem(path, &error)));
+    data
+}
+
+pub(super) fn problem(file: &Path, error: &Error) -> Problem {
+    Problem { file: file.to_path_buf(), offset: error.offset(), what: error.message().to_owned() }
 }
 
 /// Reads up to the end or to what makes the rest unreadable.
 fn read_documents(
-    file: &DataFile,
+    mut reader: Reader,
     data: &mut InspectedData,
     problems: &mut Vec<Problem>,
 ) -> Result<(), Error> {
-    let mut reader = reader::open(file)?;
     while let Some((frame, position)) = reader.next_frame()? {
-        count(frame, data);
-        if let Err(error) = frame.validate() {
-            data.damaged += 1;
-            if data.damaged <= LISTED_MAX {
-                let (file, offset) = (file.path.clone(), Some(position.offset));
-                problems.push(Problem { file, offset, what: error.to_string() });
-            }
-        }
+        look_at(frame, position, data, problems);
     }
     Ok(())
+}
+
+/// Counts a document and checks its structure.
+pub(super) fn look_at(
+    frame: Frame<'_>,
+    position: Position,
+    data: &mut InspectedData,
+    problems: &mut Vec<Problem>,
+) {
+    count(frame, data);
+    if let Err(error) = frame.validate() {
+        data.damaged += 1;
+        if data.damaged <= LISTED_MAX {
+            let (file, offset) = (data.path.clone(), Some(position.offset));
+            problems.push(Problem { file, offset, what: error.to_string() });
+        }
+    }
 }
 
 fn count(frame: Frame<'_>, data: &mut InspectedData) {
@@ -112,7 +156,7 @@ mod tests {
         DumpEntry {
             namespace: Namespace::new("shop", name),
             kind: CollectionKind::Collection,
-            data: Some(DataFile { path, compression, bytes: bytes.len() as u64 }),
+            data: Some(Origin::File(DataFile { path, compression, bytes: bytes.len() as u64 })),
             metadata: None,
             metadata_path: None,
             problem: None,
@@ -190,7 +234,7 @@ mod tests {
         let inspection = inspected(&packed);
         let data = inspection.collections[0].data.as_ref().expect("data");
         assert_eq!(data.bytes, 14_000);
-        assert_eq!(data.file_bytes, packed.len() as u64);
+        assert_eq!(data.file_bytes, Some(packed.len() as u64));
     }
 
     #[test]

@@ -81,9 +81,12 @@ fn line(row: &Row, widths: &[usize; HEADS.len()]) -> String {
 fn row(collection: &InspectedCollection) -> Row {
     let data = collection.data.as_ref();
     let cell = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
-    let compression = |data: &super::InspectedData| match data.compression {
-        crate::dump::Compression::None => bytes(data.file_bytes),
-        compression => format!("{} {}", compression.name(), bytes(data.file_bytes)),
+    let file = |data: &super::InspectedData| {
+        let size = bytes(data.file_bytes?);
+        Some(match data.compression {
+            crate::dump::Compression::None => size,
+            compression => format!("{} {size}", compression.name()),
+        })
     };
     [
         collection.namespace.to_string(),
@@ -93,7 +96,7 @@ fn row(collection: &InspectedCollection) -> Row {
         cell(data.map(|data| bytes(data.average()))),
         cell(data.map(|data| bytes(data.largest))),
         count(collection.indexes as u64),
-        cell(data.map(compression)),
+        cell(data.and_then(file)),
         problem_cell(collection.problem_count()),
     ]
 }

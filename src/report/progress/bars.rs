@@ -5,9 +5,9 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Show;
-use super::glance::{ActiveCollection, Glance, Work, time_left};
+use super::glance::{ActiveCollection, Glance, Work, percent_known, time_left};
 use crate::report::event::Phase;
-use crate::report::format::{self, count, duration, percent, rate, right};
+use crate::report::format::{self, count, duration, rate, right};
 
 /// The steps of a bar.
 const STEPS: u16 = 1000;
@@ -36,7 +36,7 @@ impl Bars {
     /// Draws on `target`.
     pub(super) fn new(target: ProgressDrawTarget) -> Self {
         let screen = MultiProgress::with_draw_target(target);
-        let total = screen.add(hidden_bar().with_message(numbers(0.0, 0, 0.0, None)));
+        let total = screen.add(hidden_bar().with_message(numbers(Some(0.0), 0, 0.0, None)));
         Self { screen, total, collections: Vec::new() }
     }
 
@@ -146,21 +146,26 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to STEPS")]
-fn steps(fraction: f64) -> u64 {
-    (fraction.clamp(0.0, 1.0) * f64::from(STEPS)) as u64
+fn steps(fraction: Option<f64>) -> u64 {
+    (fraction.unwrap_or(0.0).clamp(0.0, 1.0) * f64::from(STEPS)) as u64
 }
 
 /// Words in place of the numbers beside a bar, as wide as those.
-fn words(fraction: f64, text: &str) -> String {
+fn words(fraction: Option<f64>, text: &str) -> String {
     let width = DOCUMENTS_COLUMNS + RATE_COLUMNS + TIME_COLUMNS + 4;
-    format!("{}  {}", right(&percent(fraction), PERCENT_COLUMNS), format::left(text, width))
+    format!("{}  {}", right(&percent_known(fraction), PERCENT_COLUMNS), format::left(text, width))
 }
 
 /// The numbers beside a bar, in columns that stay in their places.
-fn numbers(fraction: f64, inserted: u64, documents: f64, remaining: Option<Duration>) -> String {
+fn numbers(
+    fraction: Option<f64>,
+    inserted: u64,
+    documents: f64,
+    remaining: Option<Duration>,
+) -> String {
     format!(
         "{}  {}  {}  {}",
-        right(&percent(fraction), PERCENT_COLUMNS),
+        right(&percent_known(fraction), PERCENT_COLUMNS),
         right(&count(inserted), DOCUMENTS_COLUMNS),
         right(&rate(documents), RATE_COLUMNS),
         format::left(&time_left(remaining), TIME_COLUMNS),

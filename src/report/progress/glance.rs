@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::limits::{BARS_MAX, PROGRESS_LINE_INTERVAL};
 use crate::report::event::Phase;
-use crate::report::format::{duration, one_line, remaining};
+use crate::report::format::{duration, one_line, percent, remaining};
 use crate::report::rate::Rate;
 use crate::report::tally::{CollectionTally, State, Tally};
 
@@ -13,10 +13,11 @@ use crate::report::tally::{CollectionTally, State, Tally};
 pub(super) struct Glance {
     /// The stage of the run; nothing before it began.
     pub(super) phase: Option<Phase>,
-    /// The share that is done, 0 to 1.
-    pub(super) fraction: f64,
-    /// Bytes of documents the server answered for, and how many they will have been.
-    pub(super) bytes: (u64, u64),
+    /// The share that is done, 0 to 1, if there is any telling.
+    pub(super) fraction: Option<f64>,
+    /// Bytes of documents the server answered for, and how many they will have been, if there is
+    /// any telling.
+    pub(super) bytes: (u64, Option<u64>),
     /// Documents the server took.
     pub(super) inserted: u64,
     /// The rate now.
@@ -51,8 +52,8 @@ pub(super) struct ActiveCollection {
 pub(super) enum Work {
     /// Its documents are written.
     Documents {
-        /// The share that is done, 0 to 1.
-        fraction: f64,
+        /// The share that is done, 0 to 1, if there is any telling.
+        fraction: Option<f64>,
         /// Documents the server took.
         inserted: u64,
         /// The rate now.
@@ -79,7 +80,7 @@ impl Glance {
         let indexes_over = |one: &CollectionTally| one.indexes.len() - one.building().count();
         Self {
             phase: tally.phase().map(|(phase, _)| phase),
-            fraction: tally.fraction(),
+            fraction: tally.fraction_known(),
             bytes: (tally.counts().bytes_acknowledged, tally.bytes_expected()),
             inserted: tally.counts().inserted,
             rate: tally.rate(at),
@@ -92,7 +93,7 @@ impl Glance {
             ),
             active: active
                 .take(BARS_MAX)
-                .map(|(collection, tally)| ActiveCollection::of(collection, tally, at))
+                .map(|(collection, one)| ActiveCollection::of(tally, (collection, one), at))
                 .collect(),
             active_more,
         }
@@ -112,14 +113,20 @@ pub(super) fn time_left(time: Option<Duration>) -> String {
     time.map_or_else(|| "ETA -".to_owned(), |time| format!("ETA {}", remaining(time)))
 }
 
+/// A share in words.
+pub(super) fn percent_known(fraction: Option<f64>) -> String {
+    fraction.map_or_else(|| "-".to_owned(), percent)
+}
+
 impl ActiveCollection {
-    fn of(collection: usize, tally: &CollectionTally, at: Duration) -> Self {
+    fn of(whole: &Tally, (collection, tally): (usize, &CollectionTally), at: Duration) -> Self {
+        let has_size = whole.stream().is_none();
         let work = if tally.state == State::Loading {
             Work::Documents {
-                fraction: tally.fraction(),
+                fraction: has_size.then(|| tally.fraction()),
                 inserted: tally.counts.inserted,
                 rate: tally.rate(at),
-                time_left: tally.time_left(at),
+                time_left: tally.time_left(at).filter(|_| has_size),
             }
         } else {
             let began = tally.building().map(|index| index.began).min().unwrap_or(at);

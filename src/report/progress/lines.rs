@@ -4,10 +4,10 @@ use std::io::Write;
 use std::time::Duration;
 
 use super::Show;
-use super::glance::{Glance, Work, time_left};
+use super::glance::{Glance, Work, percent_known, time_left};
 use crate::limits::PROGRESS_LINE_INTERVAL;
 use crate::report::event::Phase;
-use crate::report::format::{byte_rate, bytes, count, counted, duration, percent, whole};
+use crate::report::format::{byte_rate, bytes, count, counted, duration, whole};
 
 /// Collections that a line names before it only counts them.
 const NAMES_MAX: usize = 2;
@@ -54,8 +54,11 @@ fn line(glance: &Glance) -> Option<String> {
             let documents = counted(glance.inserted, "document", "documents");
             let pace = glance.stall().unwrap_or_else(|| pace(glance));
             let (written, expected) = glance.bytes;
-            let bytes = format!("{} of {}", bytes(written), bytes(expected));
-            format!("{:>5}  {bytes}  {documents}  {pace}", percent(glance.fraction))
+            let bytes = match expected {
+                Some(expected) => format!("{} of {}", bytes(written), bytes(expected)),
+                None => bytes(written),
+            };
+            format!("{:>5}  {bytes}  {documents}  {pace}", percent_known(glance.fraction))
         }
         Phase::Indexes | Phase::TimeToLive => {
             let (done, all) = glance.indexes;

@@ -1,0 +1,190 @@
+//! The bytes of a file or of standard input, decompressed, through one buffer.
+//!
+//! Whoever reads asks for as many bytes as must lie in the buffer together, looks at them where
+//! they lie, and goes on. Memory is one buffer of [`READ_BYTES`], more only while something larger
+//! passes.
+
+mod source;
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::dump::inventory::{Compression, DataFile};
+use crate::error::{Error, ErrorKind};
+use crate::limits::READ_BYTES;
+use source::{Raw, Source};
+
+/// What standard input is called where a file would be named.
+pub const INPUT_NAME: &str = "standard input";
+
+/// Asks whether reading should be given up while nothing comes, as from a pipe.
+#[derive(Clone)]
+pub struct Interrupt(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl Interrupt {
+    /// Given up once this answers true; it is asked several times a second.
+    pub fn when(asked: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(asked))
+    }
+
+    fn is_asked_for(&self) -> bool {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Interrupt {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Interrupt")
+    }
+}
+
+/// Uncompressed bytes, one after the other.
+#[derive(Debug)]
+pub struct Stream {
+    name: PathBuf,
+    compression: Compression,
+    source: Source,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    offset: u64,
+}
+
+impl Stream {
+    /// Opens a file that was examined before.
+    pub fn open(file: &DataFile) -> Result<Self, Error> {
+        let opened = File::open(&file.path).map_err(|error| unopened(&file.path, &error))?;
+        Self::new(file.path.clone(), Raw::regular(opened), file.compression)
+    }
+
+    /// Opens whatever can be read at a path, a pipe included; its first bytes tell how it is
+    /// compressed.
+    pub fn of_path(path: &Path, interrupt: Option<Interrupt>) -> Result<Self, Error> {
+        let opened = File::open(path).map_err(|error| unopened(path, &error))?;
+        let is_regular = opened.metadata().is_ok_and(|metadata| metadata.is_file());
+        let raw = if is_regular { Raw::regular(opened) } else { Raw::waiting(opened, interrupt) };
+        Self::peeked(path.to_path_buf(), raw)
+    }
+
+    /// Standard input; its first bytes tell how it is compressed.
+    pub fn of_input(interrupt: Option<Interrupt>) -> Result<Self, Error> {
+        let name = PathBuf::from(INPUT_NAME);
+        // The standard library's own buffer would hide from a poll that bytes are there.
+        let owned = io::stdin().as_fd().try_clone_to_owned();
+        let input = File::from(owned.map_err(|error| unopened(&name, &error))?);
+        Self::peeked(name, Raw::waiting(input, interrupt))
+    }
+
+    fn peeked(name: PathBuf, mut raw: Raw) -> Result<Self, Error> {
+        let first = raw.peek().map_err(|error| unopened(&name, &error))?;
+        let compression = Compression::of_first_bytes(first);
+        Self::new(name, raw, compression)
+    }
+
+    fn new(name: PathBuf, raw: Raw, compression: Compression) -> Result<Self, Error> {
+        let source = Source::new(raw, compression).map_err(|error| unopened(&name, &error))?;
+        let buffer = vec![0; READ_BYTES];
+        Ok(Self { name, compression, source, buffer, start: 0, end: 0, offset: 0 })
+    }
+
+    /// Gives up waiting for more once the interrupt asks for it; a regular file is never waited
+    /// for.
+    pub fn interrupt_by(&mut self, interrupt: Interrupt) {
+        self.source.interrupt_by(interrupt);
+    }
+
+    /// What it is called in errors.
+    pub fn name(&self) -> &Path {
+        &self.name
+    }
+
+    /// How it is compressed.
+    pub fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// How many uncompressed bytes were gone past.
+    #[inline]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// How many bytes of the file itself were used for what was gone past. For compressed ones what
+    /// waits in the buffer counts as well, because its share of the file is not known.
+    #[inline]
+    pub fn origin(&self) -> u64 {
+        self.source.consumed(self.end - self.start)
+    }
+
+    /// How many bytes lie in the buffer and were not gone past.
+    #[inline]
+    pub fn available(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// The bytes that lie in the buffer and were not gone past.
+    #[inline]
+    pub fn ahead(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// The last `count` bytes that were gone past, since the buffer was filled last.
+    #[inline]
+    pub fn behind(&self, count: usize) -> &[u8] {
+        &self.buffer[self.start - count..self.start]
+    }
+
+    /// Goes past `count` bytes that are available.
+    #[inline]
+    pub fn advance(&mut self, count: usize) {
+        self.start += count;
+        self.offset += count as u64;
+    }
+
+    /// Brings at least `needed` bytes into the buffer; false where the content ends before. What
+    /// was gone past is gone then.
+    pub fn fill(&mut self, needed: usize) -> Result<bool, Error> {
+        if self.available() >= needed {
+            return Ok(true);
+        }
+        self.make_room(needed);
+        while self.available() < needed {
+            match self.source.read(&mut self.buffer[self.end..]) {
+                Ok(0) => return Ok(false),
+                Ok(count) => self.end += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.error(self.source.describe(&error))),
+            }
+        }
+        Ok(true)
+    }
+
+    /// An error at the byte that comes next.
+    pub fn error(&self, message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Read, message).in_file(&self.name).at_byte(self.offset)
+    }
+
+    /// Moves what is left to the front of a buffer that can hold `needed` bytes; lets go of a
+    /// buffer that had grown for one large document.
+    fn make_room(&mut self, needed: usize) {
+        let left = self.available();
+        let size = needed.max(READ_BYTES);
+        if self.buffer.len() < size || self.buffer.len() > size.max(left).saturating_mul(4) {
+            let mut buffer = vec![0; size.max(left)];
+            buffer[..left].copy_from_slice(self.ahead());
+            self.buffer = buffer;
+        } else {
+            self.buffer.copy_within(self.start..self.end, 0);
+        }
+        self.start = 0;
+        self.end = left;
+    }
+}
+
+fn unopened(name: &Path, error: &io::Error) -> Error {
+    Error::new(ErrorKind::Read, format!("cannot be opened: {error}")).in_file(name)
+}

@@ -1,0 +1,384 @@
+//! Turns an archive into batches: one thread takes it apart, and each collection that is open in it
+//! has a batch of its own.
+//!
+//! Nothing waits for anything else as long as there is room: a batch whose collection is not created
+//! yet, or whose worker is busy with the ones before it, is put aside while the others go on. What
+//! is put aside and what is open are bounded together; beyond the bound the largest open batches
+//! are sent before they are full.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::batch::{Batch, Batcher, Position};
+use crate::dump::archive::Archive;
+use crate::dump::inventory::{CollectionKind, Origin};
+use crate::error::{Error, ErrorKind};
+use crate::frame::Frame;
+use crate::limits::ARCHIVE_WAITING_BYTES_MAX;
+use crate::load::intake::Intake;
+use crate::load::intake::id::{self, IdChange};
+use crate::reader::demux::{Demux, Item};
+use crate::report::Event;
+use crate::target::Target;
+
+/// Documents between two looks at whether to go on, while none of them is sent.
+const LOOK_EVERY: u64 = 256;
+
+/// Takes an archive apart.
+pub(super) struct ArchiveIntake<T> {
+    intake: Intake<T>,
+    /// Tells of collections that are prepared or refused.
+    prepared: async_channel::Receiver<usize>,
+    lanes: Vec<Lane>,
+    /// Collections whose worker has no room for their next batch.
+    crowded: Vec<usize>,
+    /// Bytes in batches that are open or put aside.
+    held: usize,
+    held_max: usize,
+}
+
+/// What there is of one collection.
+#[derive(Default)]
+struct Lane {
+    readiness: Readiness,
+    batcher: Option<Batcher>,
+    /// The worker that takes its batches, where their order matters.
+    worker: Option<usize>,
+    aside: VecDeque<Batch>,
+    /// Where its last document lies.
+    position: Position,
+    without_id: u64,
+    /// Set where no more documents come.
+    ended: Option<Result<(), Error>>,
+    /// Whether nothing is left to do about it.
+    is_closed: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Readiness {
+    #[default]
+    Awaited,
+    Prepared,
+    Refused,
+}
+
+/// What an open batch adds to the bytes that are held, once it is cut.
+fn weight(batch: &Batch) -> usize {
+    batch.array().len().saturating_sub(1)
+}
+
+impl<T: Target> ArchiveIntake<T> {
+    pub(super) fn new(intake: Intake<T>, prepared: async_channel::Receiver<usize>) -> Self {
+        let plans = &intake.run.plan.collections;
+        let lane = |(collection, plan): (usize, &crate::plan::CollectionPlan)| Lane {
+            worker: intake.own_queue(collection),
+            is_closed: plan.data.is_none() || plan.kind == CollectionKind::View,
+            ..Lane::default()
+        };
+        let lanes = plans.iter().enumerate().map(lane).collect();
+        let held_max = ARCHIVE_WAITING_BYTES_MAX.max(2 * intake.run.settings.batch.bytes());
+        Self { intake, prepared, lanes, crowded: Vec::new(), held: 0, held_max }
+    }
+
+    /// Reads the archive to its end, or to where it is damaged.
+    pub(super) fn read(mut self, archive: &Archive) {
+        let outcome = Demux::open(archive).and_then(|demux| self.take_apart(demux, archive));
+        match outcome {
+            _ if !self.intake.run.goes_on() => self.abandon(),
+            Ok(()) => {}
+            Err(error) => self.give_up(error),
+        }
+        self.close();
+    }
+
+    fn take_apart(&mut self, mut demux: Demux, archive: &Archive) -> Result<(), Error> {
+        demux.interrupt_by(self.intake.interrupt());
+        let collections = self.places(archive);
+        let unplanned = collections.iter().enumerate().filter(|(_, planned)| planned.is_none());
+        unplanned.for_each(|(place, _)| demux.pass_over(place));
+        let mut documents = 0_u64;
+        while let Some(item) = demux.next_item()? {
+            match item {
+                Item::Document { place, frame, position } => {
+                    if let Some(collection) = collections[place] {
+                        self.push(collection, frame, position);
+                    }
+                    documents += 1;
+                    if !documents.is_multiple_of(LOOK_EVERY) {
+                        continue;
+                    }
+                }
+                Item::Begin { place } => {
+                    if let Some(collection) = collections[place] {
+                        self.begin(collection);
+                    }
+                }
+                Item::End { place, position, checked } => match (collections[place], checked) {
+                    (Some(collection), checked) => self.end(collection, position, checked),
+                    (None, Ok(())) => {}
+                    (None, Err(error)) => self.note(format!("{error}; it is not restored")),
+                },
+            }
+            if !self.intake.run.goes_on() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The collection of the plan for each place in the archive's list.
+    fn places(&self, archive: &Archive) -> Vec<Option<usize>> {
+        let mut places = vec![None; archive.collections().len()];
+        for (collection, plan) in self.intake.run.plan.collections.iter().enumerate() {
+            if let Some(segments) = plan.data.as_ref().and_then(Origin::segments) {
+                places[segments.place] = Some(collection);
+            }
+        }
+        places
+    }
+
+    fn begin(&mut self, collection: usize) {
+        if !self.lanes[collection].is_closed {
+            self.intake.run.want(collection);
+            self.intake.run.observe(&Event::ReadBegan { collection });
+        }
+        self.hear();
+    }
+
+    fn push(&mut self, collection: usize, frame: Frame<'_>, position: Position) {
+        let lane = &mut self.lanes[collection];
+        if lane.is_closed {
+            return self.push_closed(collection, position);
+        }
+        if self.intake.run.is_refused(collection) {
+            return;
+        }
+        let (stored, change) = id::stored_form(frame);
+        lane.without_id += u64::from(change == IdChange::New);
+        lane.position = position;
+        let frame = stored.as_deref().and_then(|bytes| Frame::new(bytes).ok()).unwrap_or(frame);
+        let batcher = lane.batcher.get_or_insert_with(|| self.intake.batcher(collection));
+        let before = batcher.held_bytes();
+        let full = batcher.push(frame, position);
+        let after = batcher.held_bytes();
+        self.held += if full.is_some() { after } else { after - before };
+        if let Some(batch) = full {
+            self.put_aside(collection, batch);
+        }
+        if self.held > self.held_max {
+            self.relieve();
+        }
+    }
+
+    /// A document where there should be none: of a view.
+    fn push_closed(&self, collection: usize, position: Position) {
+        let run = &self.intake.run;
+        if run.plan.collections[collection].kind == CollectionKind::View {
+            let archive = run.plan.archive().map(|archive| archive.path().to_path_buf());
+            let error = Error::new(ErrorKind::Read, "the archive holds documents of this view")
+                .in_file(archive.unwrap_or_default())
+                .at_byte(position.offset);
+            run.fail_collection(collection, &error);
+        }
+    }
+
+    fn end(&mut self, collection: usize, position: Position, checked: Result<(), Error>) {
+        if self.lanes[collection].is_closed {
+            return;
+        }
+        self.lanes[collection].position = position;
+        self.cut(collection);
+        self.lanes[collection].ended = Some(checked);
+        self.intake.run.want(collection);
+        self.hear();
+        self.flush(collection);
+    }
+
+    /// Sends what is open of a collection, or puts it aside.
+    fn cut(&mut self, collection: usize) {
+        let lane = &mut self.lanes[collection];
+        let end = lane.position;
+        if let Some(batch) = lane.batcher.as_mut().and_then(|batcher| batcher.finish(end)) {
+            self.put_aside(collection, batch);
+        }
+    }
+
+    fn put_aside(&mut self, collection: usize, batch: Batch) {
+        self.lanes[collection].aside.push_back(batch);
+        self.hear();
+        self.flush(collection);
+        for collection in std::mem::take(&mut self.crowded) {
+            self.flush(collection);
+        }
+    }
+
+    /// Takes note of the collections that were prepared since.
+    fn hear(&mut self) {
+        while let Ok(collection) = self.prepared.try_recv() {
+            self.take_note(collection);
+        }
+    }
+
+    fn take_note(&mut self, collection: usize) {
+        // Before any of its batches was sent, only who prepares it can have refused it.
+        let is_refused = self.intake.run.is_refused(collection);
+        self.lanes[collection].readiness =
+            if is_refused { Readiness::Refused } else { Readiness::Prepared };
+        self.flush(collection);
+    }
+
+    /// Sends what was put aside of a collection as far as there is room, and closes it after the
+    /// last batch.
+    fn flush(&mut self, collection: usize) {
+        if self.lanes[collection].readiness == Readiness::Awaited {
+            return;
+        }
+        while !self.lanes[collection].aside.is_empty() {
+            let has_room = self.lanes[collection]
+                .worker
+                .is_none_or(|worker| !self.intake.own[worker].is_full());
+            if !has_room {
+                self.crowded.push(collection);
+                return;
+            }
+            self.send_next(collection);
+        }
+        self.close_lane(collection);
+    }
+
+    /// Sends the next batch that was put aside of a collection, and waits until it is taken.
+    fn send_next(&mut self, collection: usize) {
+        let lane = &mut self.lanes[collection];
+        let Some(batch) = lane.aside.pop_front() else {
+            return;
+        };
+        self.held = self.held.saturating_sub(weight(&batch));
+        if self.intake.run.is_refused(collection) {
+            return;
+        }
+        let queue = match lane.worker {
+            Some(worker) => &self.intake.own[worker],
+            None => &self.intake.shared,
+        };
+        self.intake.send(queue, batch);
+    }
+
+    /// Closes a collection of which nothing more comes, if that is so.
+    fn close_lane(&mut self, collection: usize) {
+        let run = Arc::clone(&self.intake.run);
+        let lane = &mut self.lanes[collection];
+        let ended = match (lane.is_closed, lane.readiness) {
+            (true, _) => return,
+            (false, Readiness::Refused) => {
+                lane.is_closed = true;
+                let open = lane.batcher.take().map_or(0, |batcher| batcher.held_bytes());
+                self.held = self.held.saturating_sub(open);
+                return;
+            }
+            _ => lane.ended.take(),
+        };
+        let Some(ended) = ended else { return };
+        lane.is_closed = true;
+        lane.batcher = None;
+        let without_id = lane.without_id;
+        match ended {
+            Ok(()) => run.read_to_end(collection),
+            Err(error) => run.fail_collection(collection, &error),
+        }
+        self.intake.note_missing_ids(collection, without_id);
+        run.finish(collection);
+    }
+
+    /// Makes room: sends the largest open batches of those collections that can take them, and
+    /// where that is not enough, waits for collections to be prepared or workers to be free.
+    fn relieve(&mut self) {
+        self.hear();
+        let mut open: Vec<(usize, usize)> = (0..self.lanes.len())
+            .filter(|&collection| {
+                let lane = &self.lanes[collection];
+                lane.readiness == Readiness::Prepared && lane.aside.is_empty()
+            })
+            .filter_map(|collection| {
+                let held = self.lanes[collection].batcher.as_ref()?.held_bytes();
+                Some((held, collection))
+            })
+            .collect();
+        open.sort_unstable_by(|one, other| other.cmp(one));
+        for (_, collection) in open {
+            if self.held <= self.held_max / 2 {
+                return;
+            }
+            self.cut(collection);
+        }
+        while self.held > self.held_max && self.intake.run.goes_on() {
+            let Some(collection) = self.wait() else { return };
+            if self.held > self.held_max {
+                self.cut(collection);
+            }
+        }
+    }
+
+    /// Waits until something that was put aside can go on; nothing where nothing is.
+    fn wait(&mut self) -> Option<usize> {
+        if let Some(collection) = self.crowded.pop() {
+            self.send_next(collection);
+            self.flush(collection);
+            return Some(collection);
+        }
+        let collection = self.prepared.recv_blocking().ok()?;
+        self.take_note(collection);
+        Some(collection)
+    }
+
+    /// Forgets what was not sent, because the run ends.
+    fn abandon(&mut self) {
+        self.crowded.clear();
+        for lane in &mut self.lanes {
+            lane.aside.clear();
+            lane.batcher = None;
+            lane.ended = None;
+        }
+    }
+
+    /// Sends what was read before the damage; what is open there cannot be complete.
+    fn give_up(&mut self, error: Error) {
+        let run = Arc::clone(&self.intake.run);
+        run.prepare_no_more();
+        let mut incomplete = Error::new(
+            ErrorKind::Read,
+            format!("its documents are not complete, because {}", error.message()),
+        );
+        if let Some(archive) = run.plan.archive() {
+            incomplete = incomplete.in_file(archive.path());
+        }
+        if let Some(offset) = error.offset() {
+            incomplete = incomplete.at_byte(offset);
+        }
+        run.note_damage(error);
+        for collection in 0..self.lanes.len() {
+            let lane = &self.lanes[collection];
+            if !lane.is_closed && lane.ended.is_none() {
+                self.cut(collection);
+                self.lanes[collection].ended = Some(Err(incomplete.clone()));
+                run.fail_collection(collection, &incomplete);
+                self.flush(collection);
+            }
+        }
+    }
+
+    /// Waits for what was put aside, until nobody prepares collections any more.
+    fn close(mut self) {
+        while self.wait().is_some() {}
+        let run = &self.intake.run;
+        for (collection, lane) in self.lanes.iter().enumerate() {
+            if !lane.is_closed && lane.readiness == Readiness::Prepared {
+                // The run was stopped in the middle of it.
+                run.finish(collection);
+            }
+        }
+    }
+
+    fn note(&self, text: String) {
+        self.intake.run.observe(&Event::Note { collection: None, text });
+    }
+}
