@@ -34,8 +34,8 @@ use crate::report::{OptionValue, Progress, Report, Verbosity, json, text};
 /// Restore a dump into MongoDB
 ///
 /// Takes a dump directory as mongodump writes it, the folder of one database, one .bson file, or an
-/// archive from a file or a pipe; plain, gzip and zstd are told apart by their content. Documents arrive byte for byte as
-/// they were dumped, and every one of them is accounted for at the end.
+/// archive from a file or a pipe; plain, gzip and zstd are told apart by their content. Documents
+/// arrive byte for byte as they were dumped, and every one of them is accounted for at the end.
 #[derive(Args, Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "flags as typed; options have enums")]
 #[command(after_help = after_help(), disable_help_flag = true)]
