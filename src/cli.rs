@@ -7,6 +7,7 @@ mod output;
 pub mod restore;
 pub mod seed;
 mod signals;
+mod special;
 
 use clap::{Parser, Subcommand};
 

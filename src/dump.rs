@@ -11,6 +11,7 @@ pub mod inventory;
 pub mod layout;
 pub mod metadata;
 pub mod prelude;
+pub mod special;
 pub mod writer;
 
 mod database;
@@ -24,6 +25,7 @@ use crate::error::Error;
 pub use inventory::{CollectionKind, Compression, DataFile, DumpEntry, Inventory, SkippedPath};
 pub use layout::{Layout, Selection};
 pub use metadata::{CollectionMetadata, IndexSpec};
+pub use special::{OplogDump, OplogPlace, UsersDump};
 
 /// A dump that was found, and what of it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]

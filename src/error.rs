@@ -24,6 +24,8 @@ pub enum ErrorKind {
     Write,
     /// An index could not be built.
     Index,
+    /// The oplog cannot be replayed.
+    Oplog,
     /// A broken invariant of this program.
     Internal,
 }

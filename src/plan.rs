@@ -4,16 +4,20 @@
 //! server is. Making it has no effect; `--dry-run` prints it and stops.
 
 pub mod indexes;
+pub mod oplog;
 pub mod options;
 pub mod order;
 pub mod text;
+pub mod users;
 
-use bson::{Bson, Document};
+use bson::{Bson, Document, RawBsonRef};
 
 use crate::dump::inventory::{CollectionKind, DataFile, DumpEntry, Inventory};
 use crate::facts::ServerFacts;
 use crate::namespace::Namespace;
 use crate::plan::indexes::IndexPlan;
+use crate::plan::oplog::OplogPlan;
+use crate::plan::users::UsersPlan;
 pub use crate::plan::order::Order;
 
 /// What was asked for.
@@ -84,6 +88,12 @@ pub enum Insertion {
 pub struct RestorePlan {
     /// The collections in the order in which they are read; then the views, each after its source.
     pub collections: Vec<CollectionPlan>,
+    /// The users and roles that are restored after the documents.
+    pub users: Option<UsersPlan>,
+    /// The oplog that is replayed after both.
+    pub oplog: Option<OplogPlan>,
+    /// What was noticed about the whole.
+    pub notes: Vec<String>,
     /// What is left out, with the reason.
     pub skipped: Vec<Skipped>,
 }
@@ -164,7 +174,7 @@ pub fn plan(inventory: &Inventory, selection: Selection, facts: &ServerFacts) ->
         }
     }
     order::arrange(&mut collections, selection.order);
-    RestorePlan { collections, skipped }
+    RestorePlan { collections, skipped, ..RestorePlan::default() }
 }
 
 /// Plans one collection, or says why it cannot be restored.
@@ -205,6 +215,21 @@ fn data_namespace(entry: &DumpEntry) -> Namespace {
     match entry.kind {
         CollectionKind::TimeSeries => entry.namespace.buckets(),
         CollectionKind::Collection | CollectionKind::View => entry.namespace.clone(),
+    }
+}
+
+/// A number without a fraction, of whatever type.
+#[expect(clippy::cast_possible_truncation, reason = "a double is checked to be whole and small")]
+fn whole_number(value: RawBsonRef<'_>) -> Option<i64> {
+    /// As far as doubles tell every whole number.
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    match value {
+        RawBsonRef::Int32(number) => Some(number.into()),
+        RawBsonRef::Int64(number) => Some(number),
+        RawBsonRef::Double(number) if number.fract() == 0.0 && number.abs() < EXACT_MAX => {
+            Some(number as i64)
+        }
+        _ => None,
     }
 }
 

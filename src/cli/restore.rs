@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::output::{self, Stream};
 use crate::cli::signals;
+use crate::cli::special::SpecialArgs;
 use crate::command::restore::{
     BatchLimits, Connection, Destination, ExistingPolicy, IndexPolicy, Insertion, Journal,
     LoadSettings, Mode, OnRejection, Order, RestoreOptions, Restored, Selection, Stop, Validation,
@@ -84,6 +85,9 @@ pub struct RestoreArgs {
     /// accepted once
     #[arg(long, help_heading = "What is restored")]
     validate_documents: bool,
+
+    #[command(flatten)]
+    special: SpecialArgs,
 
     /// Print what would be done, and do nothing
     #[arg(long, alias = "dryRun", help_heading = "What is restored")]
@@ -213,6 +217,7 @@ impl RestoreArgs {
             collection: self.collection.clone(),
             destination: self.destination()?,
             selection: self.selection(),
+            special: self.special.to_options(self.db.as_deref())?,
             settings: LoadSettings {
                 readers: self.parallel_collections,
                 workers: self.workers,
@@ -289,6 +294,10 @@ impl RestoreArgs {
                 tell(name, "true".to_owned());
             }
         }
+        told.extend(self.special.told());
+        let mut tell = |name: &str, value: String| {
+            told.push(OptionValue { name: name.to_owned(), value });
+        };
         for (name, value) in [("db", &self.db), ("collection", &self.collection)] {
             if let Some(value) = value {
                 tell(name, value.clone());

@@ -185,7 +185,7 @@ pub fn inspect(inventory: &Inventory) -> Inspection {
         server_version: inventory.server_version,
         tool_version: inventory.tool_version.clone(),
         collections: scan::scan_all(&inventory.entries),
-        skipped: inventory.skipped.clone(),
+        skipped: inventory.skipped.iter().cloned().chain(inventory.set_aside()).collect(),
     }
 }
 

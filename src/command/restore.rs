@@ -1,12 +1,14 @@
 //! Restores a dump: dump → plan → reader → batch → load → target → report.
 
+mod special;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 pub use crate::batch::{BatchLimits, ZeroTimestamps};
-use crate::dump::{Dump, Inventory};
+use crate::dump::{Dump, Inventory, Layout};
 use crate::error::{Error, ErrorKind};
 use crate::facts::{ServerFacts, Topology};
 use crate::load::{self, Ending};
@@ -19,6 +21,7 @@ use crate::report::{
 use crate::target::Target;
 use crate::target::mongo::MongoTarget;
 pub use crate::target::mongo::{Connection, Journal, WriteConcern};
+pub use special::{DatabaseUsers, OplogOptions, SpecialOptions};
 use crate::target::null::NullTarget;
 
 /// What to restore, where to, and how.
@@ -34,6 +37,8 @@ pub struct RestoreOptions {
     pub destination: Destination,
     /// What is asked of the plan.
     pub selection: Selection,
+    /// What is asked of users, roles and the oplog.
+    pub special: SpecialOptions,
     /// How the plan is run.
     pub settings: LoadSettings,
     /// Whether it is run at all.
@@ -86,7 +91,8 @@ pub async fn restore(
     let inventory = dump.scan()?;
     match &options.destination {
         Destination::Null => {
-            let run = Restore { options, inventory, facts: ServerFacts::null(), began };
+            let facts = ServerFacts::null();
+            let run = Restore { options, layout: dump.layout(), inventory, facts, began };
             run.into(Arc::new(NullTarget), "nowhere (null target)", observer, stop).await
         }
         Destination::Server(connection) => {
@@ -95,7 +101,7 @@ pub async fn restore(
                 inventory.entries.iter().map(|entry| entry.namespace.database()).collect();
             facts.existing = target.existing(databases.into_iter()).await?;
             let description = target.description().to_owned();
-            let run = Restore { options, inventory, facts, began };
+            let run = Restore { options, layout: dump.layout(), inventory, facts, began };
             run.into(Arc::new(target), &description, observer, stop).await
         }
     }
@@ -104,6 +110,7 @@ pub async fn restore(
 /// A restore whose dump is listed and whose target is known.
 struct Restore<'a> {
     options: &'a RestoreOptions,
+    layout: &'a Layout,
     inventory: Inventory,
     facts: ServerFacts,
     began: Instant,
@@ -117,7 +124,9 @@ impl Restore<'_> {
         observer: Arc<dyn Observer>,
         stop: Stop,
     ) -> Result<Restored, Error> {
-        let plan = plan::plan(&self.inventory, self.options.selection, &self.facts);
+        let mut plan = plan::plan(&self.inventory, self.options.selection, &self.facts);
+        special::plan(self.options, self.layout, &self.inventory, target.as_ref(), &mut plan)
+            .await?;
         self.refuse_empty(&plan)?;
         if self.options.mode == Mode::DryRun {
             return Ok(Restored::Planned(plan::text::describe(&plan)));
@@ -162,7 +171,7 @@ impl Restore<'_> {
 
     /// A dump of which nothing can be restored is an error: success would be a lie.
     fn refuse_empty(&self, plan: &RestorePlan) -> Result<(), Error> {
-        if !plan.collections.is_empty() {
+        if !plan.collections.is_empty() || plan.users.is_some() || plan.oplog.is_some() {
             return Ok(());
         }
         let mut reasons: Vec<String> = plan

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::dump::metadata::CollectionMetadata;
+use crate::dump::special::{OplogDump, UsersDump};
 use crate::facts::ServerVersion;
 use crate::namespace::Namespace;
 
@@ -13,12 +14,24 @@ pub struct Inventory {
     pub root: PathBuf,
     /// The collections, in byte order of their names.
     pub entries: Vec<DumpEntry>,
+    /// Users and roles: those of the whole server, those of single databases.
+    pub users: Vec<UsersDump>,
+    /// Slices of the oplog.
+    pub oplogs: Vec<OplogDump>,
     /// Files and folders that are not restored, each with the reason.
     pub skipped: Vec<SkippedPath>,
     /// The version of the server the dump was taken from, where the dump says it.
     pub server_version: Option<ServerVersion>,
     /// The version of the tool that took the dump, where the dump says it.
     pub tool_version: Option<String>,
+}
+
+impl Inventory {
+    /// The files that a restore of collections leaves out, with what it takes to restore them.
+    pub fn set_aside(&self) -> Vec<SkippedPath> {
+        let users = self.users.iter().flat_map(UsersDump::set_aside);
+        users.chain(self.oplogs.iter().map(OplogDump::set_aside)).collect()
+    }
 }
 
 /// One collection of a dump.

@@ -135,6 +135,7 @@ impl<T: Target> Run<T> {
             indexes: plan.indexes.len(),
         });
         self.observe(&Event::Planned { collections: collections.collect() });
+        self.announce_special();
         let existing = self.plan.collections.iter().filter(|plan| plan.creation == Creation::Use);
         let existing = existing.count() as u64;
         if existing > 0 {
@@ -153,6 +154,24 @@ impl<T: Target> Run<T> {
             }
         }
         self.observe(&Event::PhaseBegan(Phase::Data));
+    }
+
+    /// Tells of users, roles and the oplog, and what was noticed about the whole.
+    fn announce_special(&self) {
+        if let Some(plan) = &self.plan.users {
+            let names = |part: &Option<crate::plan::users::Part>| {
+                part.as_ref().map(|part| part.names.clone()).unwrap_or_default()
+            };
+            let (users, roles) = (names(&plan.users), names(&plan.roles));
+            self.observe(&Event::UsersPlanned { users, roles });
+        }
+        if let Some(plan) = &self.plan.oplog {
+            let path = plan.file.path.display().to_string();
+            self.observe(&Event::OplogPlanned { path });
+        }
+        for text in &self.plan.notes {
+            self.observe(&Event::Note { collection: None, text: text.clone() });
+        }
     }
 
     /// Whether new work may still begin.

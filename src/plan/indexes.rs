@@ -170,7 +170,7 @@ fn repaired_key(key: &Bson, repairs: &mut Vec<String>) -> Bson {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "only the sign and zero are looked at")]
-fn number(value: &Bson) -> Option<f64> {
+pub(super) fn number(value: &Bson) -> Option<f64> {
     match value {
         Bson::Int32(value) => Some(f64::from(*value)),
         Bson::Int64(value) => Some(*value as f64),

@@ -2,11 +2,13 @@
 
 pub mod collection;
 pub mod counts;
+pub mod special;
 
 use std::time::Duration;
 
 pub use collection::{CollectionTally, Failures, IndexState, IndexTally, State};
 pub use counts::{Balance, Counts, PhaseTimes};
+pub use special::{OplogTally, UsersTally};
 
 use crate::report::event::{Event, Phase, PlannedCollection};
 use crate::report::rate::{Amounts, Pace, Peak, Rate, UNFINISHED_SHARE_MAX, share};
@@ -30,6 +32,7 @@ pub struct Tally {
     phase: Option<(Phase, Duration)>,
     times: PhaseTimes,
     notes: Vec<Note>,
+    special: special::Special,
 }
 
 /// Something a person should know.
@@ -55,6 +58,19 @@ impl Tally {
             | Event::Retried { .. } => self.apply_documents(at, event),
             Event::Note { collection, text } => {
                 self.notes.push(Note { collection: *collection, text: text.clone() });
+            }
+            Event::UsersPlanned { .. }
+            | Event::UsersEnded { .. }
+            | Event::OplogPlanned { .. }
+            | Event::OplogApplied { .. }
+            | Event::OplogEnded { .. } => self.special.apply(event),
+            Event::CollectionAdded(planned) => {
+                self.collections.push(CollectionTally::added(planned));
+            }
+            Event::IndexesReplanned { collection, indexes } => {
+                if let Some(tally) = self.collections.get_mut(*collection) {
+                    tally.planned.indexes = *indexes;
+                }
             }
             Event::ReadBegan { collection }
             | Event::DataEnded { collection }
@@ -119,9 +135,10 @@ impl Tally {
             Event::Unsent { collection, documents } => {
                 self.count(collection, |counts| counts.unsent += documents);
             }
-            Event::Retried { collection, .. } => {
+            Event::Retried { collection: Some(collection), .. } => {
                 self.count(collection, |counts| counts.retries += 1);
             }
+            Event::Retried { collection: None, .. } => self.counts.retries += 1,
             Event::Rejected { collection, ref rejections } => {
                 if let Some(tally) = self.collections.get_mut(collection) {
                     tally.count_rejections(rejections);
@@ -195,6 +212,16 @@ impl Tally {
     /// What became of all documents that were read.
     pub fn balance(&self) -> Balance {
         self.counts.balance()
+    }
+
+    /// What became of users and roles, where some are restored.
+    pub fn users(&self) -> Option<&UsersTally> {
+        self.special.users.as_ref()
+    }
+
+    /// What became of the oplog, where one is replayed.
+    pub fn oplog(&self) -> Option<&OplogTally> {
+        self.special.oplog.as_ref()
     }
 
     /// What a person should know.

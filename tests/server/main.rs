@@ -19,6 +19,8 @@ mod faults;
 mod golden;
 mod harness;
 mod interruption;
+mod oplog;
 mod options;
 mod recompression;
+mod users;
 mod write_concern;

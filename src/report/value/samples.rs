@@ -175,7 +175,7 @@ pub(crate) fn with_failures() -> Report {
     }
     let retried = Duration::from_millis(100);
     events.extend([
-        (1000, Event::Retried { collection: 0, reason: "network".into(), delay: retried }),
+        (1000, Event::Retried { collection: Some(0), reason: "network".into(), delay: retried }),
         (2200, Event::IndexBegan { collection: 0, index: "number_1".into() }),
         (2300, index_failed(0)),
         (2300, Event::IndexBegan { collection: 0, index: "when_1".into() }),
