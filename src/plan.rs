@@ -17,8 +17,8 @@ use crate::facts::ServerFacts;
 use crate::namespace::Namespace;
 use crate::plan::indexes::IndexPlan;
 use crate::plan::oplog::OplogPlan;
-use crate::plan::users::UsersPlan;
 pub use crate::plan::order::Order;
+use crate::plan::users::UsersPlan;
 
 /// What was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,8 +21,8 @@ use crate::report::{
 use crate::target::Target;
 use crate::target::mongo::MongoTarget;
 pub use crate::target::mongo::{Connection, Journal, WriteConcern};
-pub use special::{DatabaseUsers, OplogOptions, SpecialOptions};
 use crate::target::null::NullTarget;
+pub use special::{DatabaseUsers, OplogOptions, SpecialOptions};
 
 /// What to restore, where to, and how.
 #[derive(Clone, Debug)]

@@ -131,11 +131,7 @@ impl Database {
 
     /// Makes entries of the collections, all or the selected one, and says whether there was any
     /// to make one of.
-    pub(crate) fn list(
-        self,
-        selected: Option<&str>,
-        inventory: &mut Inventory,
-    ) -> bool {
+    pub(crate) fn list(self, selected: Option<&str>, inventory: &mut Inventory) -> bool {
         let mut groups: BTreeMap<String, Group> = BTreeMap::new();
         for (name, files) in self.collections {
             match name.strip_prefix(BUCKETS_PREFIX) {

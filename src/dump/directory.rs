@@ -428,7 +428,10 @@ mod tests {
         assert_eq!(users.users.len(), 1);
         assert_eq!(users.users[0].database.as_deref(), Some("shop"));
         let files = users.users[0].files().map(|file| file.path.file_name().expect("a name"));
-        assert_eq!(files.collect::<Vec<_>>(), ["$admin.system.users.bson", "$admin.system.roles.bson"]);
+        assert_eq!(
+            files.collect::<Vec<_>>(),
+            ["$admin.system.users.bson", "$admin.system.roles.bson"]
+        );
         let oplog = scan("dumps/oplog_6.0");
         assert!(oplog.oplogs[0].file.path.ends_with("oplog.bson"));
         assert_eq!(oplog.oplogs.len(), 1);

@@ -87,8 +87,8 @@ pub(super) fn of_catalogue<T: Target>(run: &Run<T>, catalogue: Catalogue) -> Vec
         }));
     }
     for collection in (0..is_there.len()).filter(|&collection| !is_there[collection]) {
-        let is_view = run.plan.collections[collection].kind
-            == crate::dump::inventory::CollectionKind::View;
+        let is_view =
+            run.plan.collections[collection].kind == crate::dump::inventory::CollectionKind::View;
         if !is_view && run.is_loaded(collection) {
             run.observe(&Event::IndexesReplanned { collection, indexes: 0 });
             let text = "the oplog dropped it or gave it another name".to_owned();

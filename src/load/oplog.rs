@@ -283,8 +283,7 @@ enum Reached {
 }
 
 /// What a user needs who replays an oplog.
-pub const GRANT: &str =
-    "replaying an oplog takes a role with every right: \
+pub const GRANT: &str = "replaying an oplog takes a role with every right: \
      db.getSiblingDB(\"admin\").createRole({role: \"replayOplog\", privileges: [{resource: \
      {anyResource: true}, actions: [\"anyAction\"]}], roles: []}), then grant it to the user";
 
@@ -340,7 +339,10 @@ mod tests {
     #[test]
     fn operations_are_described_without_their_values() {
         for (operation, expected) in [
-            (rawdoc! { "op": "i", "ns": "shop.a", "o": { "secret": 1 } }, "an insert into `shop.a`"),
+            (
+                rawdoc! { "op": "i", "ns": "shop.a", "o": { "secret": 1 } },
+                "an insert into `shop.a`",
+            ),
             (rawdoc! { "op": "c", "ns": "shop.$cmd", "o": { "drop": "a" } }, "`drop` in `shop`"),
         ] {
             assert_eq!(described(&operation), expected);

@@ -3,14 +3,19 @@
 //! The server merges them out of two temporary collections. These hold credentials, so they are
 //! dropped whatever happens: before, in case a run that was killed left some, and after.
 
+use bson::RawBson;
+use bson::raw::RawDocument;
+
 use crate::batch::{Batch, BatchLimits, Batcher, BufferPool, Position, ZeroTimestamps};
 use crate::error::{Error, ErrorKind};
 use crate::frame::Frame;
+use crate::limits::{BATCH_BYTES_DEFAULT, BATCH_DOCUMENTS_DEFAULT};
 use crate::load::prepare::with_retries;
 use crate::load::run::Run;
-use crate::limits::{BATCH_BYTES_DEFAULT, BATCH_DOCUMENTS_DEFAULT};
+use crate::namespace::Namespace;
 use crate::plan::ExistingPolicy;
 use crate::plan::users::{Part, UsersPlan};
+use crate::report::format::counted;
 use crate::report::{Event, Phase};
 use crate::target::{
     Documents, Fault, Insert, MergeUsers, OnRefusal, Others, Target, TargetError, Validators,
@@ -66,6 +71,10 @@ async fn bring_in<T: Target>(run: &Run<T>, plan: &UsersPlan) -> Result<(), Error
             insert(run, part, &batch).await?;
         }
     }
+    if plan.existing == ExistingPolicy::Add {
+        note_existing(run, &plan.users, "system.users", "user", "users").await;
+        note_existing(run, &plan.roles, "system.roles", "role", "roles").await;
+    }
     let temporary = |part: &Option<Part>| part.as_ref().map(|part| part.temporary.clone());
     let merge = MergeUsers {
         users: temporary(&plan.users),
@@ -81,6 +90,38 @@ async fn bring_in<T: Target>(run: &Run<T>, plan: &UsersPlan) -> Result<(), Error
     }
     let merged = with_retries(run, None, || run.target.merge_users(&merge));
     merged.await.map_err(|error| failed("cannot be merged into those of the server", &error))
+}
+
+/// Says which are there already, because the server keeps them and says nothing. Whoever may not
+/// see them is spared the note.
+async fn note_existing<T: Target>(
+    run: &Run<T>,
+    part: &Option<Part>,
+    collection: &str,
+    one: &str,
+    many: &str,
+) {
+    let Some(part) = part else {
+        return;
+    };
+    let id_of = |document: &RawDocument| document.get("_id").ok().flatten().map(RawBson::from);
+    let documents = part.documents.0.iter().filter_map(|bytes| RawDocument::from_bytes(bytes).ok());
+    let ids = documents.filter_map(id_of).collect();
+    let found = run.target.stored(&Namespace::new("admin", collection), ids).await;
+    let mut names: Vec<_> = found
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|document| Some(document.get_str("_id").ok()?.to_owned()))
+        .collect();
+    if !names.is_empty() {
+        names.sort();
+        let text = format!(
+            "{} already there and kept as they are; --drop replaces them: {}",
+            counted(names.len() as u64, &format!("{one} is"), &format!("{many} are")),
+            names.join(", ")
+        );
+        run.observe(&Event::Note { collection: None, text });
+    }
 }
 
 fn batches(part: &Part) -> Vec<Batch> {

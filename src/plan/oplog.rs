@@ -9,7 +9,7 @@ mod entry;
 mod transactions;
 
 use bson::raw::RawDocument;
-use bson::{RawBsonRef, RawDocumentBuf, Timestamp};
+use bson::{RawBsonRef, RawDocumentBuf, Timestamp, rawdoc};
 
 use crate::dump::inventory::DataFile;
 use crate::error::Error;
@@ -233,8 +233,23 @@ impl Replay {
         let (Some(from), Some(to)) = (namespace(Some(value)), namespace(to)) else {
             return Err(error("the entry does not say what is renamed to what"));
         };
+        let mut taken = self.make_way(entry, &to)?;
         self.catalogue.rename(&from, to);
-        self.forward(entry)
+        taken.operations.append(&mut self.forward(entry)?.operations);
+        Ok(taken)
+    }
+
+    /// Drops the collection that is to be replaced. The entry names it by its identity at the
+    /// source; a server that finds another one there would put it aside under a name of its own.
+    fn make_way(&self, entry: &Entry<'_>, replaced: &Namespace) -> Result<Taken, Error> {
+        let target = entry.object.get("dropTarget").map_err(|error| damaged(&error))?;
+        let is_replaced = matches!(target, Some(RawBsonRef::Binary(_) | RawBsonRef::Boolean(true)));
+        let is_beside = replaced.database() == entry.database();
+        if !is_replaced || !is_beside || self.uuids == Uuids::Kept {
+            return Ok(Taken { counted: 1, ..Taken::default() });
+        }
+        let object = rawdoc! { "drop": replaced.collection() };
+        Ok(Taken::command(Some(entry.sent(Some(&object), self.uuids)?)))
     }
 
     fn commit_index_build(

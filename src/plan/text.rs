@@ -56,9 +56,9 @@ fn describe_special(text: &mut String, plan: &RestorePlan) {
         }
     }
     if let Some(oplog) = &plan.oplog {
-        let limit = oplog.limit.map_or_else(String::new, |limit| {
-            format!(" up to {}:{}", limit.time, limit.increment)
-        });
+        let limit = oplog
+            .limit
+            .map_or_else(String::new, |limit| format!(" up to {}:{}", limit.time, limit.increment));
         let path = oplog.file.path.display();
         let _ = writeln!(text, "\nthe oplog, before all indexes\n   replay {path}{limit}");
     }

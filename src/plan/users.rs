@@ -188,8 +188,9 @@ pub fn check_schema(
         DumpSchema::NoFile => UNTOLD_OF_SERVER,
         DumpSchema::NotInFile => {
             let message = "the dump's system.version does not tell the schema of its users";
-            return Err(Error::new(ErrorKind::Plan, message)
-                .hint("the document with the _id authSchema is missing; dump users and roles again"));
+            return Err(Error::new(ErrorKind::Plan, message).hint(
+                "the document with the _id authSchema is missing; dump users and roles again",
+            ));
         }
     };
     let told = match dump {

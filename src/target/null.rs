@@ -4,9 +4,7 @@ use bson::{Bson, Document, RawBson, RawDocumentBuf};
 
 use crate::batch::Batch;
 use crate::namespace::Namespace;
-use crate::target::{
-    Documents, Insert, MergeUsers, Target, TargetError, Validators, WriteOutcome,
-};
+use crate::target::{Documents, Insert, MergeUsers, Target, TargetError, Validators, WriteOutcome};
 
 /// Takes everything and keeps nothing.
 #[derive(Clone, Copy, Debug, Default)]

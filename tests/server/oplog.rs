@@ -51,7 +51,8 @@ fn dump(entries: &[Document]) -> Dump {
         { "v": 2, "key": { "n": 1 }, "name": "n_1" },
     ] });
     let documents = [1, 2].map(|id| doc! { "_id": id, "n": id }.to_vec().unwrap());
-    let dump = Dump::new().with("shop", "orders", &documents).described("shop", "orders", &metadata);
+    let dump =
+        Dump::new().with("shop", "orders", &documents).described("shop", "orders", &metadata);
     write(&dump, "oplog.bson", entries);
     dump
 }
@@ -97,7 +98,11 @@ fn a_genuine_oplog_reaches_the_recorded_state() {
     assert_eq!((&oplog["entries"], &oplog["operations"]), (&json!(48), &json!(48)));
     assert_eq!(oplog["state"], "done");
     assert_eq!(oplog["first"], json!({ "seconds": 1_796_042_390, "increment": 362 }));
-    assert!(restored.stderr.contains("48 entries with 48 operations applied"), "{}", restored.stderr);
+    assert!(
+        restored.stderr.contains("48 entries with 48 operations applied"),
+        "{}",
+        restored.stderr
+    );
 }
 
 #[test]
@@ -124,11 +129,8 @@ fn writes_are_applied_in_their_order() {
         entry(11, "c", "shop.$cmd", doc! { "startIndexBuild": "orders", "indexes": [] }),
     ]);
     let restored = replay(&server, &dump, &[]).ended(0);
-    let expected = [
-        doc! { "_id": 1, "replaced": 1 },
-        doc! { "_id": 2, "n": 21 },
-        doc! { "_id": 4, "n": 4 },
-    ];
+    let expected =
+        [doc! { "_id": 1, "replaced": 1 }, doc! { "_id": 2, "n": 21 }, doc! { "_id": 4, "n": 4 }];
     assert_eq!(orders(&server), expected);
     let oplog = &restored.report["oplog"];
     assert_eq!((&oplog["entries"], &oplog["operations"]), (&json!(11), &json!(8)));
@@ -184,7 +186,11 @@ fn transactions_are_applied_when_they_commit() {
         of_transaction(3, 2, part(20, doc! { "prepare": true })),
         of_transaction(4, 3, part(30, doc! { "partialTxn": true })),
         of_transaction(5, 4, part(40, doc! { "prepare": true })),
-        of_transaction(6, 2, doc! { "commitTransaction": 1, "commitTimestamp": Timestamp { time: 5, increment: 1 } }),
+        of_transaction(
+            6,
+            2,
+            doc! { "commitTransaction": 1, "commitTimestamp": Timestamp { time: 5, increment: 1 } },
+        ),
         of_transaction(7, 3, part(31, doc! { "partialTxn": true })),
         of_transaction(8, 4, doc! { "abortTransaction": 1 }),
         of_transaction(9, 3, part(32, doc! { "count": 3_i64 })),
@@ -201,16 +207,31 @@ fn transactions_are_applied_when_they_commit() {
 fn collections_and_indexes_come_and_go() {
     let server = Server::replica_set(&[]);
     let dump = dump(&[
-        command(2, doc! { "create": "made", "collation": { "locale": "fr" }, "idIndex": { "v": 2, "key": { "_id": 1 }, "name": "_id_", "collation": { "locale": "fr" } } }),
+        command(
+            2,
+            doc! { "create": "made", "collation": { "locale": "fr" }, "idIndex": { "v": 2, "key": { "_id": 1 }, "name": "_id_", "collation": { "locale": "fr" } } },
+        ),
         command(3, doc! { "createIndexes": "made", "v": 2, "key": { "a": 1 }, "name": "a_1" }),
-        command(4, doc! { "createIndexes": "orders", "v": 2, "key": { "old": 1 }, "name": "old_1" }),
+        command(
+            4,
+            doc! { "createIndexes": "orders", "v": 2, "key": { "old": 1 }, "name": "old_1" },
+        ),
         command(5, doc! { "dropIndexes": "orders", "index": "n_1" }),
-        command(6, doc! { "commitIndexBuild": "orders", "indexBuildUUID": uuid(), "indexes": [
-            { "v": 2, "key": { "x": 1 }, "name": "x_1" },
-            { "v": 2, "key": { "y": 1 }, "name": "y_1", "expireAfterSeconds": 3600 },
-        ] }),
-        command(7, doc! { "collMod": "orders", "index": { "name": "y_1", "expireAfterSeconds": 7200_i64 } }),
-        command(8, doc! { "collMod": "orders", "index": { "name": "x_1", "hidden": true }, "validationLevel": "off" }),
+        command(
+            6,
+            doc! { "commitIndexBuild": "orders", "indexBuildUUID": uuid(), "indexes": [
+                { "v": 2, "key": { "x": 1 }, "name": "x_1" },
+                { "v": 2, "key": { "y": 1 }, "name": "y_1", "expireAfterSeconds": 3600 },
+            ] },
+        ),
+        command(
+            7,
+            doc! { "collMod": "orders", "index": { "name": "y_1", "expireAfterSeconds": 7200_i64 } },
+        ),
+        command(
+            8,
+            doc! { "collMod": "orders", "index": { "name": "x_1", "hidden": true }, "validationLevel": "off" },
+        ),
         command(9, doc! { "create": "gone" }),
         command(10, doc! { "createIndexes": "gone", "v": 2, "key": { "a": 1 }, "name": "a_1" }),
         command(11, doc! { "drop": "gone" }),
@@ -238,7 +259,10 @@ fn collections_and_indexes_come_and_go() {
 fn better_than_the_peer_b4_indexes_follow_a_renamed_collection() {
     let server = Server::replica_set(&[]);
     let dump = dump(&[
-        command(2, doc! { "renameCollection": "shop.orders", "to": "shop.sales", "stayTemp": false }),
+        command(
+            2,
+            doc! { "renameCollection": "shop.orders", "to": "shop.sales", "stayTemp": false },
+        ),
         entry(3, "i", "shop.sales", doc! { "_id": 3, "n": 3 }),
         command(4, doc! { "createIndexes": "sales", "v": 2, "key": { "m": 1 }, "name": "m_1" }),
     ]);
@@ -258,7 +282,10 @@ fn a_collection_renamed_over_another_takes_its_place() {
         command(2, doc! { "create": "fresh" }),
         entry(3, "i", "shop.fresh", doc! { "_id": 9 }),
         command(4, doc! { "createIndexes": "fresh", "v": 2, "key": { "f": 1 }, "name": "f_1" }),
-        command(5, doc! { "renameCollection": "shop.fresh", "to": "shop.orders", "stayTemp": false, "dropTarget": uuid() }),
+        command(
+            5,
+            doc! { "renameCollection": "shop.fresh", "to": "shop.orders", "stayTemp": false, "dropTarget": uuid() },
+        ),
     ]);
     replay(&server, &dump, &[]).ended(0);
     let state = found(&server);
@@ -336,12 +363,10 @@ fn without_the_right_nothing_is_restored_and_the_role_is_named() {
 #[test]
 fn an_interrupt_stops_between_entries_and_says_how_far_it_got() {
     let server = Server::replica_set(&["--setParameter", "enableTestCommands=1"]);
-    let entries: Vec<_> = (0..60_000)
-        .map(|id| insert(100, doc! { "_id": id + 10, "p": "x".repeat(100) }))
-        .collect();
+    let entries: Vec<_> =
+        (0..60_000).map(|id| insert(100, doc! { "_id": id + 10, "p": "x".repeat(100) })).collect();
     let dump = dump(&entries);
-    let running =
-        Restore::new(server.uri(), dump.path()).args(&["--oplog-replay"]).start();
+    let running = Restore::new(server.uri(), dump.path()).args(&["--oplog-replay"]).start();
     let orders = server.client().database("shop").collection::<Document>("orders");
     while runtime().block_on(async { orders.estimated_document_count().await }).unwrap() < 600 {
         std::thread::sleep(std::time::Duration::from_millis(5));

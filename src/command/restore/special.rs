@@ -101,9 +101,7 @@ fn chosen_users<'a>(
 ) -> Result<Option<(&'a UsersDump, Request)>, Error> {
     let find = |is_of_database: bool| {
         let mut all = inventory.users.iter();
-        all.find(|dump| {
-            dump.database.is_some() == is_of_database && dump.files().next().is_some()
-        })
+        all.find(|dump| dump.database.is_some() == is_of_database && dump.files().next().is_some())
     };
     if options.special.database_users == DatabaseUsers::Restored {
         let dump = find(true).ok_or_else(|| no_users(options))?;
@@ -137,11 +135,7 @@ struct Users<'a> {
 
 impl Users<'_> {
     /// Reads them and asks whether the server takes them.
-    async fn plan<T: Target>(
-        &self,
-        target: &T,
-        plan: &mut RestorePlan,
-    ) -> Result<(), Error> {
+    async fn plan<T: Target>(&self, target: &T, plan: &mut RestorePlan) -> Result<(), Error> {
         match target.merge_users(&MergeUsers::default()).await {
             Err(error) if error.fault == Fault::Refused => {
                 self.leave_out(&error, plan);
@@ -260,10 +254,9 @@ async fn plan_oplog<T: Target>(
         .map_err(|error| cannot_replay(&error))?;
     plan.oplog = Some(OplogPlan {
         file: chosen.file.clone(),
-        limit: wanted.limit.map(|limit| Timestamp {
-            time: limit.seconds,
-            increment: limit.increment,
-        }),
+        limit: wanted
+            .limit
+            .map(|limit| Timestamp { time: limit.seconds, increment: limit.increment }),
         uuids: Uuids::Removed,
         indexes: options.selection.indexes,
         validation: options.selection.validation,
@@ -275,8 +268,7 @@ async fn plan_oplog<T: Target>(
 fn is_about_nothing(error: &TargetError) -> bool {
     /// `CommandNotFound`, `CommandNotSupported`, `NotImplemented`, and Unauthorized.
     const NOT_POSSIBLE: [i32; 4] = [59, 115, 238, UNAUTHORIZED];
-    error.fault == Fault::Refused
-        && error.code.is_some_and(|code| !NOT_POSSIBLE.contains(&code))
+    error.fault == Fault::Refused && error.code.is_some_and(|code| !NOT_POSSIBLE.contains(&code))
 }
 
 /// The oplog beside the databases or named for it; else the one of the database `local`.
@@ -311,6 +303,8 @@ fn cannot_replay(error: &TargetError) -> Error {
     if error.code == Some(UNAUTHORIZED) {
         return failed.hint(crate::load::oplog::GRANT);
     }
-    failed.hint("nothing was restored; an oplog is applied by a member of a replica set or a \
-                 standalone server, not by a router")
+    failed.hint(
+        "nothing was restored; an oplog is applied by a member of a replica set or a \
+                 standalone server, not by a router",
+    )
 }

@@ -68,7 +68,11 @@ impl Catalogue {
     }
 
     /// Notes that a collection was made with these options, unless it is there.
-    pub(super) fn create(&mut self, namespace: Namespace, options: &RawDocument) -> Result<(), Error> {
+    pub(super) fn create(
+        &mut self,
+        namespace: Namespace,
+        options: &RawDocument,
+    ) -> Result<(), Error> {
         let options = Document::try_from(options).map_err(|error| damaged(&error))?;
         let indexed = self.collections.entry(namespace).or_default();
         if let Some(seconds) = options.get("expireAfterSeconds") {
@@ -151,7 +155,8 @@ impl Catalogue {
         /// Options of a storage engine that is gone.
         const GONE: [&str; 2] = ["noPadding", "usePowerOf2Sizes"];
         if let Some(change) = command.get("index").map_err(|error| damaged(&error))? {
-            let change = change.as_document().ok_or_else(|| error("the index of collMod is no document"))?;
+            let change =
+                change.as_document().ok_or_else(|| error("the index of collMod is no document"))?;
             let change = Document::try_from(change).map_err(|error| damaged(&error))?;
             self.modify_index(namespace, &change)?;
         }

@@ -11,9 +11,8 @@ use crate::namespace::Namespace;
 use crate::plan::oplog::Uuids;
 
 /// The fields of an entry that are sent; others say how the source came by it.
-const SENT: [&str; 11] = [
-    "ts", "t", "v", "op", "ns", "o", "o2", "lsid", "txnNumber", "prevOpTime", "multiOpType",
-];
+const SENT: [&str; 11] =
+    ["ts", "t", "v", "op", "ns", "o", "o2", "lsid", "txnNumber", "prevOpTime", "multiOpType"];
 
 /// The field that names the collection by its identity at the source.
 const UUID: &str = "ui";
@@ -65,7 +64,9 @@ impl<'a> Entry<'a> {
             object: match raw.get_document("o") {
                 Ok(object) => object,
                 // An entry that says nothing need not have one.
-                Err(_) if operation == "n" => RawDocument::from_bytes(b"\x05\0\0\0\0").map_err(|e| damaged(&e))?,
+                Err(_) if operation == "n" => {
+                    RawDocument::from_bytes(b"\x05\0\0\0\0").map_err(|e| damaged(&e))?
+                }
                 Err(_) => return Err(error("the entry has no usable field `o`")),
             },
         })
@@ -121,8 +122,8 @@ impl<'a> Entry<'a> {
         for element in self.raw.iter_elements() {
             let element = element.map_err(|error| damaged(&error))?;
             let key = element.key();
-            let is_sent = SENT.contains(&key.as_str())
-                || (key.as_str() == UUID && uuids == Uuids::Kept);
+            let is_sent =
+                SENT.contains(&key.as_str()) || (key.as_str() == UUID && uuids == Uuids::Kept);
             if !is_sent {
                 continue;
             }

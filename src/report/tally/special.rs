@@ -69,8 +69,7 @@ impl Special {
             }
             Event::UsersEnded { failure } => {
                 if let Some(users) = &mut self.users {
-                    users.state =
-                        if failure.is_some() { Progress::Failed } else { Progress::Done };
+                    users.state = if failure.is_some() { Progress::Failed } else { Progress::Done };
                     users.error.clone_from(failure);
                 }
             }

@@ -17,10 +17,7 @@ pub(super) fn apply_ops(operations: &[RawDocumentBuf], validators: Validators) -
     }
     let mut command = RawDocumentBuf::new();
     command.append(cstr!("applyOps"), array);
-    command.append(
-        cstr!("bypassDocumentValidation"),
-        validators == Validators::Bypassed,
-    );
+    command.append(cstr!("bypassDocumentValidation"), validators == Validators::Bypassed);
     command
 }
 
@@ -38,9 +35,8 @@ pub(super) fn applied(reply: &Document) -> Result<(), TargetError> {
 /// The command that merges users and roles.
 pub(super) fn merge_users(merge: &MergeUsers, write_concern: Document) -> Document {
     let mut command = doc! { "_mergeAuthzCollections": 1 };
-    let name = |namespace: &Namespace| {
-        format!("{}.{}", namespace.database(), namespace.collection())
-    };
+    let name =
+        |namespace: &Namespace| format!("{}.{}", namespace.database(), namespace.collection());
     if let Some(users) = &merge.users {
         command.insert("tempUsersCollection", name(users));
     }
