@@ -62,12 +62,12 @@ async fn build_collection<T: Target>(
 ///
 /// On a small collection one command for all saves round trips. On a large one each index gets its
 /// own, because a server sorts the keys of several commands at once, each with the full memory.
-fn groups(indexed: &Indexed) -> Vec<Vec<usize>> {
-    let indexes: Vec<_> =
-        (0..indexed.indexes.len()).filter(|&index| !indexed.indexes[index].expires).collect();
+fn groups(collection: &Indexed) -> Vec<Vec<usize>> {
+    let all = 0..collection.indexes.len();
+    let indexes: Vec<_> = all.filter(|&index| !collection.indexes[index].expires).collect();
     if indexes.is_empty() {
         Vec::new()
-    } else if indexed.bytes < INDEXES_TOGETHER_BYTES {
+    } else if collection.bytes < INDEXES_TOGETHER_BYTES {
         vec![indexes]
     } else {
         indexes.into_iter().map(|index| vec![index]).collect()
@@ -109,16 +109,16 @@ async fn build_some<T: Target>(
     group: &[usize],
 ) -> Result<(), TargetError> {
     let collection = indexed.collection;
-    let indexes: Vec<&IndexPlan> = group.iter().map(|&index| &indexed.indexes[index]).collect();
+    let plans: Vec<&IndexPlan> = group.iter().map(|&index| &indexed.indexes[index]).collect();
     if !run.goes_on() {
         return Err(not_begun());
     }
-    let specs: Vec<_> = indexes.iter().map(|index| index.spec.clone()).collect();
+    let specs: Vec<_> = plans.iter().map(|index| index.spec.clone()).collect();
     let began = Instant::now();
     let command = || run.target.create_indexes(&indexed.namespace, &specs);
     with_retries(run, collection, command).await?;
-    let took = began.elapsed() / u32::try_from(indexes.len()).unwrap_or(u32::MAX);
-    for index in indexes {
+    let took = began.elapsed() / u32::try_from(plans.len()).unwrap_or(u32::MAX);
+    for index in plans {
         run.observe(&Event::IndexBuilt { collection, index: index.name.clone(), took });
     }
     Ok(())
@@ -187,7 +187,10 @@ async fn set_expiry<T: Target>(run: &Run<T>, indexed: &Indexed, seconds: &bson::
     if !run.goes_on() || indexed.has_failed(run) {
         return;
     }
-    let command = || run.target.expire_after(&indexed.namespace, seconds);
+    // The server knows the age of a time-series collection by its own name.
+    let logical = indexed.namespace.of_buckets();
+    let namespace = logical.as_ref().unwrap_or(&indexed.namespace);
+    let command = || run.target.expire_after(namespace, seconds);
     if let Err(error) = with_retries(run, collection, command).await {
         let reason = error.message;
         let index = "expireAfterSeconds".to_owned();

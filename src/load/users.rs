@@ -72,8 +72,8 @@ async fn bring_in<T: Target>(run: &Run<T>, plan: &UsersPlan) -> Result<(), Error
         }
     }
     if plan.existing == ExistingPolicy::Add {
-        note_existing(run, &plan.users, "system.users", "user", "users").await;
-        note_existing(run, &plan.roles, "system.roles", "role", "roles").await;
+        note_existing(run, plan.users.as_ref(), "system.users", "user", "users").await;
+        note_existing(run, plan.roles.as_ref(), "system.roles", "role", "roles").await;
     }
     let temporary = |part: &Option<Part>| part.as_ref().map(|part| part.temporary.clone());
     let merge = MergeUsers {
@@ -96,7 +96,7 @@ async fn bring_in<T: Target>(run: &Run<T>, plan: &UsersPlan) -> Result<(), Error
 /// see them is spared the note.
 async fn note_existing<T: Target>(
     run: &Run<T>,
-    part: &Option<Part>,
+    part: Option<&Part>,
     collection: &str,
     one: &str,
     many: &str,
@@ -129,10 +129,10 @@ fn batches(part: &Part) -> Vec<Batch> {
     let pool = BufferPool::new(0, 0);
     let mut batcher = Batcher::new(0, limits, ZeroTimestamps::Kept, pool);
     let frames = part.documents.0.iter().filter_map(|bytes| Frame::new(bytes).ok());
-    let mut batches: Vec<_> =
+    let mut full: Vec<_> =
         frames.filter_map(|frame| batcher.push(frame, Position::default())).collect();
-    batches.extend(batcher.finish(Position::default()));
-    batches
+    full.extend(batcher.finish(Position::default()));
+    full
 }
 
 /// Inserts a batch; a duplicate is one that an attempt without an answer has stored.

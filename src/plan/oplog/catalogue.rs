@@ -189,7 +189,6 @@ impl Catalogue {
         for (option, value) in change {
             let is_true = *value == Bson::Boolean(true);
             match option.as_str() {
-                "name" | "keyPattern" => {}
                 "expireAfterSeconds" => {
                     index.spec.insert("expireAfterSeconds", value.clone());
                     index.expires = true;
@@ -206,7 +205,7 @@ impl Catalogue {
                 "forceNonUnique" if is_true => {
                     index.spec.remove("unique");
                 }
-                "forceNonUnique" => {}
+                "name" | "keyPattern" | "forceNonUnique" => {}
                 other => {
                     return Err(error(format!("collMod sets the unknown index option `{other}`")));
                 }

@@ -69,9 +69,9 @@ impl Transactions {
 }
 
 /// The operations of an `applyOps` command.
-pub(super) fn inside<'a>(
-    value: RawBsonRef<'a>,
-) -> Result<impl Iterator<Item = Result<&'a RawDocument, Error>>, Error> {
+pub(super) fn inside(
+    value: RawBsonRef<'_>,
+) -> Result<impl Iterator<Item = Result<&RawDocument, Error>>, Error> {
     let operations =
         value.as_array().ok_or_else(|| error("the operations of applyOps are no array"))?;
     Ok(operations.into_iter().map(|operation| {
