@@ -137,7 +137,7 @@ async fn after_data<T: Target>(run: &Arc<Run<T>>, indexes: JoinHandle<()>) {
 /// may change them.
 async fn after_oplog<T: Target>(run: &Arc<Run<T>>, plan: &OplogPlan) {
     finish::create_views(run).await;
-    let catalogue = oplog::replay(run, plan).await;
+    let catalogue = oplog::replay(run, plan, oplog::frames).await;
     run.observe(&Event::PhaseBegan(Phase::Indexes));
     let indexed = indexed::of_catalogue(run, catalogue);
     finish::build(run, indexed.clone()).await;

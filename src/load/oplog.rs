@@ -52,12 +52,16 @@ struct Chunk {
     ended: Option<Error>,
 }
 
-/// Replays the oplog; returns the indexes as they stand at its end.
-pub(super) async fn replay<T: Target>(run: &Run<T>, plan: &OplogPlan) -> Catalogue {
+/// Replays the oplog, whose entries `open` gives; returns the indexes as they stand at its end.
+pub(super) async fn replay<T: Target>(
+    run: &Run<T>,
+    plan: &OplogPlan,
+    open: impl FnOnce(&OplogPlan) -> Result<OplogFrames, Error>,
+) -> Catalogue {
     let mut replay = Replaying::new(run, plan);
     if run.goes_on() {
         run.observe(&Event::PhaseBegan(Phase::Oplog));
-        let replayed = match frames(plan) {
+        let replayed = match open(plan) {
             Ok(frames) => replay.all(frames).await,
             Err(error) => Err(error),
         };

@@ -206,8 +206,9 @@ impl Summary {
 
     fn special(&mut self, report: &Report) {
         if let Some(users) = &report.users {
-            for line in special::users(users, self.style.verbosity) {
-                self.fact("users", &line);
+            let lines = special::users(users, self.style.verbosity);
+            for (label, line) in std::iter::once("users").chain(std::iter::repeat("")).zip(lines) {
+                self.fact(label, &line);
             }
         }
         if let Some(oplog) = &report.oplog {
