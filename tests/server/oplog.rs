@@ -2,7 +2,7 @@
 
 use crate::golden::{expected, found};
 use crate::support::dump::{Dump, genuine};
-use crate::support::{Restore, Restored, Server, differences, runtime, stored};
+use crate::support::{Restore, Restored, Server, connect, differences, runtime, stored};
 use mongodb::bson::{Binary, Bson, Document, Timestamp, doc, spec::BinarySubtype};
 use serde_json::{Value, json};
 
@@ -358,6 +358,22 @@ fn without_the_right_nothing_is_restored_and_the_role_is_named() {
     let restored = Restore::new(&uri, dump.path()).args(&["--oplog-replay"]).run().ended(1);
     assert!(restored.stderr.contains("anyAction"), "{}", restored.stderr);
     assert!(restored.report.is_null(), "nothing was begun");
+}
+
+#[test]
+fn the_role_that_the_error_names_is_enough() {
+    let server = Server::private(&["--auth"]);
+    let root = server.user("other", &[]).replacen("other", "root", 1);
+    let admin = connect(&root).database("admin");
+    let everything = doc! { "resource": { "anyResource": true }, "actions": ["anyAction"] };
+    let role = doc! { "createRole": "replayOplog", "privileges": [everything], "roles": [] };
+    runtime().block_on(async { admin.run_command(role).await }).unwrap();
+    let roles =
+        [doc! { "role": "restore", "db": "admin" }, doc! { "role": "replayOplog", "db": "admin" }];
+    let uri = server.user("restorer", &roles);
+    let dump = dump(&[insert(2, doc! { "_id": 3 }), command(3, doc! { "create": "made" })]);
+    let restored = Restore::new(&uri, dump.path()).args(&["--oplog-replay"]).run().ended(0);
+    assert_eq!(restored.report["oplog"]["operations"], 2);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use crate::target::{Fault, MergeUsers, Others, TargetError, Validators};
 
 /// The command that applies oplog entries.
 ///
-/// Entries that only write documents are applied by a server before 8.0 in one storage transaction
-/// (`allowAtomic`, on by default): all or none of them.
+/// Entries that only write documents are applied in one storage transaction, all or none of them,
+/// by servers that have `allowAtomic`, which is on by default.
 pub(super) fn apply_ops(operations: &[RawDocumentBuf], validators: Validators) -> RawDocumentBuf {
     let mut array = RawArrayBuf::new();
     for operation in operations {
