@@ -15,6 +15,7 @@ use crate::error::{Error, ErrorKind};
 use crate::frame::Frame;
 use crate::limits::{OPLOG_GROUP_BYTES, OPLOG_GROUP_OPERATIONS, QUEUE_BATCHES};
 use crate::load::prepare::with_retries;
+use crate::load::retry::{self, Verdict};
 use crate::load::run::Run;
 use crate::plan::Validation;
 use crate::plan::oplog::{Catalogue, Operation, OplogPlan, Replay, time_of};
@@ -115,6 +116,9 @@ struct Replaying<'a, T> {
     replay: Replay,
     waiting: Vec<Waiting>,
     waiting_bytes: usize,
+    /// Whether a stop was asked for while the server did not answer: nothing more is sent then,
+    /// since what was given up must not be overtaken.
+    is_given_up: bool,
     /// What was taken since it was last told.
     untold: Untold,
 }
@@ -137,6 +141,7 @@ impl<'a, T: Target> Replaying<'a, T> {
             replay: Replay::new(plan, &run.plan),
             waiting: Vec::new(),
             waiting_bytes: 0,
+            is_given_up: false,
             untold: Untold::default(),
         }
     }
@@ -206,8 +211,15 @@ impl<'a, T: Target> Replaying<'a, T> {
     async fn send(&mut self) -> Result<(), Error> {
         let waiting = std::mem::take(&mut self.waiting);
         self.waiting_bytes = 0;
+        if self.is_given_up {
+            return Ok(());
+        }
         let documents: Vec<_> = waiting.iter().map(|one| one.document.clone()).collect();
         if let Err(error) = self.apply(&documents).await {
+            if retry::verdict(&error, false) == Verdict::Retry && !self.run.goes_on() {
+                self.is_given_up = true;
+                return Ok(());
+            }
             if let [only] = waiting.as_slice() {
                 return Err(self.refused(&error, only));
             }
@@ -247,6 +259,9 @@ impl<'a, T: Target> Replaying<'a, T> {
 
     async fn finish(&mut self, reached: Reached) -> Result<(), Error> {
         self.send().await?;
+        if self.is_given_up {
+            return Ok(());
+        }
         let open = self.replay.open_transactions() as u64;
         if open > 0 {
             let text = format!(

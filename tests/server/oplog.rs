@@ -396,3 +396,40 @@ fn an_interrupt_stops_between_entries_and_says_how_far_it_got() {
     assert_eq!(oplog["state"], "waiting");
     assert_eq!(oplog["last"], json!({ "seconds": 100, "increment": 1 }));
 }
+
+#[test]
+fn a_connection_that_breaks_is_survived() {
+    let server = Server::replica_set(&["--setParameter", "enableTestCommands=1"]);
+    let dump = dump(&[
+        insert(2, doc! { "_id": 3, "n": 1 }),
+        update(3, 3, doc! { "$v": 2, "diff": { "u": { "n": 2 } } }),
+        command(4, doc! { "create": "made" }),
+        entry(5, "d", "shop.orders", doc! { "_id": 1 }),
+    ]);
+    // The first one only asks whether the server could.
+    let data = doc! { "failCommands": ["applyOps"], "closeConnection": true, "appName": "restorm" };
+    let point = doc! { "configureFailPoint": "failCommand", "mode": { "skip": 1 }, "data": data };
+    server.run("admin", point);
+    let running = Restore::new(server.uri(), dump.path()).args(&["--oplog-replay"]).start();
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    server.run("admin", doc! { "configureFailPoint": "failCommand", "mode": "off" });
+    let restored = running.finish().ended(0);
+    assert_ne!(restored.retries(), 0);
+    assert_eq!(orders(&server), [doc! { "_id": 2, "n": 2 }, doc! { "_id": 3, "n": 2 }]);
+}
+
+#[test]
+fn a_stop_while_the_server_is_away_ends_the_replay() {
+    let server = Server::replica_set(&["--setParameter", "enableTestCommands=1"]);
+    let dump = dump(&[insert(2, doc! { "_id": 3 }), insert(3, doc! { "_id": 4 })]);
+    let data = doc! { "failCommands": ["applyOps"], "closeConnection": true, "appName": "restorm" };
+    let point = doc! { "configureFailPoint": "failCommand", "mode": { "skip": 1 }, "data": data };
+    server.run("admin", point);
+    let running = Restore::new(server.uri(), dump.path()).args(&["--oplog-replay"]).start();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    running.signal("INT");
+    let restored = running.finish().ended(130);
+    assert_eq!(restored.report["oplog"]["entries"], 0);
+    assert_eq!(restored.report["oplog"]["state"], "waiting");
+    assert_eq!(ids(&server), [1, 2]);
+}
