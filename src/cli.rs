@@ -14,6 +14,7 @@ pub mod restore;
 pub mod seed;
 mod signals;
 mod source;
+mod special;
 
 use clap::{Parser, Subcommand};
 

@@ -13,6 +13,7 @@ pub mod inventory;
 pub mod layout;
 pub mod metadata;
 pub mod prelude;
+pub mod special;
 pub mod stream;
 pub mod writer;
 
@@ -33,6 +34,7 @@ pub use inventory::{
 };
 pub use layout::{Layout, Selection};
 pub use metadata::{CollectionMetadata, IndexSpec};
+pub use special::{OplogDump, OplogPlace, UsersDump};
 
 /// Where a dump is said to be.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -24,6 +24,8 @@ pub enum ErrorKind {
     Write,
     /// An index could not be built.
     Index,
+    /// The oplog cannot be replayed.
+    Oplog,
     /// Somebody asked for the end before the run had begun.
     Interrupted,
     /// A broken invariant of this program.

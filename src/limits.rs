@@ -54,6 +54,14 @@ pub const INDEXES_TOGETHER_BYTES: u64 = 16 * 1024 * 1024;
 /// which a reader is not scheduled; more only hold memory.
 pub const QUEUE_BATCHES: usize = 2;
 
+/// Oplog entries that are applied by one command, at most. The command is one storage transaction
+/// on most servers, which should stay small; a tenth of this already hides the round trip.
+pub const OPLOG_GROUP_OPERATIONS: usize = 500;
+
+/// Bytes of oplog entries that are applied by one command, unless one entry alone is more. A server
+/// writes them into its own oplog as one entry, which holds 16 MiB.
+pub const OPLOG_GROUP_BYTES: usize = 1024 * 1024;
+
 /// What a reader asks of the operating system at once; large enough that the calls do not show.
 pub const READ_BYTES: usize = 256 * 1024;
 

@@ -11,23 +11,27 @@
 //! ```
 
 mod finish;
+mod indexed;
 mod intake;
+pub mod oplog;
 mod prepare;
 pub mod retry;
 mod run;
 pub mod stop;
+mod users;
 mod worker;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::batch::{BatchLimits, ZeroTimestamps};
 use crate::error::Error;
 use crate::limits::{CREATES_AHEAD, QUEUE_BATCHES};
 use crate::load::run::Run;
 use crate::plan::RestorePlan;
+use crate::plan::oplog::OplogPlan;
 use crate::report::{Event, Observer, Phase, Tally};
 use crate::target::Target;
 
@@ -110,24 +114,49 @@ pub async fn load<T: Target>(
     for inbox in queues.into_inboxes() {
         workers.spawn(worker::work(Arc::clone(&run), inbox));
     }
-    let indexes = tokio::spawn(finish::build_indexes(Arc::clone(&run)));
+    // An oplog may change which indexes there are, so that none is built before it is applied.
+    let indexes = match &run.plan.oplog {
+        Some(_) => None,
+        None => Some(tokio::spawn(finish::build_indexes(Arc::clone(&run)))),
+    };
     run.join(preparers).await;
     if let Err(error) = readers.await {
         run.fail(error);
     }
     run.join(workers).await;
     run.data_ended();
-    run.observe(&Event::PhaseBegan(Phase::Indexes));
-    if indexes.await.is_err() {
-        run.fail(run::internal("an index builder ended early"));
+    users::restore(&run).await;
+    match (indexes, &run.plan.oplog) {
+        (Some(indexes), _) => after_data(&run, indexes).await,
+        (None, Some(oplog)) => after_oplog(&run, oplog).await,
+        (None, None) => {}
     }
-    finish::create_views(&run).await;
-    finish::expire(&run).await;
     for text in run.target.notes() {
         run.observe(&Event::Note { collection: None, text });
     }
     run.observe(&Event::PhaseBegan(Phase::Ended));
     run.end()
+}
+
+/// Waits for the indexes that are built beside the documents, and does what comes last.
+async fn after_data<T: Target>(run: &Arc<Run<T>>, indexes: JoinHandle<()>) {
+    run.observe(&Event::PhaseBegan(Phase::Indexes));
+    if indexes.await.is_err() {
+        run.fail(run::internal("an index builder ended early"));
+    }
+    finish::create_views(run).await;
+    finish::expire(run, indexed::planned(run)).await;
+}
+
+/// Replays the oplog and builds the indexes that stand at its end. Views come before it, because it
+/// may change them.
+async fn after_oplog<T: Target>(run: &Arc<Run<T>>, plan: &OplogPlan) {
+    finish::create_views(run).await;
+    let catalogue = oplog::replay(run, plan, oplog::frames).await;
+    run.observe(&Event::PhaseBegan(Phase::Indexes));
+    let indexed = indexed::of_catalogue(run, catalogue);
+    finish::build(run, indexed.clone()).await;
+    finish::expire(run, indexed).await;
 }
 
 /// Does work that may wait on a thread of its own, so that signals are heard meanwhile.

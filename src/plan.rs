@@ -5,17 +5,19 @@
 
 mod directions;
 pub mod indexes;
+pub mod oplog;
 pub mod options;
 pub mod order;
 mod rename;
 pub mod selection;
 pub mod text;
+pub mod users;
 pub mod uuids;
 mod views;
 
 use std::path::Path;
 
-use bson::{Bson, Document, Uuid};
+use bson::{Bson, Document, RawBsonRef, Uuid};
 
 use crate::dump::archive::Archive;
 use crate::dump::inventory::{CollectionKind, DumpEntry, Inventory, Origin};
@@ -23,10 +25,12 @@ use crate::facts::ServerFacts;
 use crate::namespace::Namespace;
 pub use crate::plan::indexes::{Directions, DottedHashed, IndexFixes, IndexVersion};
 use crate::plan::indexes::{IndexPlan, Surroundings};
+use crate::plan::oplog::OplogPlan;
 pub use crate::plan::options::OptionPolicy;
 pub use crate::plan::order::Order;
 use crate::plan::rename::Destinations;
 pub use crate::plan::selection::Names;
+use crate::plan::users::UsersPlan;
 use crate::plan::uuids::Taken;
 pub use crate::plan::uuids::UuidPolicy;
 
@@ -110,6 +114,12 @@ pub enum Insertion {
 pub struct RestorePlan {
     /// The collections in the order in which they are read; then the views, each after its source.
     pub collections: Vec<CollectionPlan>,
+    /// The users and roles that are restored after the documents.
+    pub users: Option<UsersPlan>,
+    /// The oplog that is replayed after both.
+    pub oplog: Option<OplogPlan>,
+    /// What was noticed about the whole.
+    pub notes: Vec<String>,
     /// What is left out, with the reason.
     pub skipped: Vec<Skipped>,
 }
@@ -197,7 +207,7 @@ pub fn plan(inventory: &Inventory, selection: Selection, facts: &ServerFacts) ->
         Err(error) => {
             let what = inventory.root.display().to_string();
             skipped.push(Skipped { what, reason: error.to_string(), is_problem: true });
-            return RestorePlan { collections: Vec::new(), skipped };
+            return RestorePlan { skipped, ..RestorePlan::default() };
         }
     };
     let order = selection.order;
@@ -213,7 +223,7 @@ pub fn plan(inventory: &Inventory, selection: Selection, facts: &ServerFacts) ->
         }
     }
     order::arrange(&mut collections, order);
-    RestorePlan { collections, skipped: planning.skipped }
+    RestorePlan { collections, skipped: planning.skipped, ..RestorePlan::default() }
 }
 
 /// What a plan is made from, and what has come of it.
@@ -347,6 +357,21 @@ fn data_namespace(namespace: &Namespace, kind: CollectionKind) -> Namespace {
     match kind {
         CollectionKind::TimeSeries => namespace.buckets(),
         CollectionKind::Collection | CollectionKind::View => namespace.clone(),
+    }
+}
+
+/// A number without a fraction, of whatever type.
+#[expect(clippy::cast_possible_truncation, reason = "a double is checked to be whole and small")]
+fn whole_number(value: RawBsonRef<'_>) -> Option<i64> {
+    /// As far as doubles tell every whole number.
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    match value {
+        RawBsonRef::Int32(number) => Some(number.into()),
+        RawBsonRef::Int64(number) => Some(number),
+        RawBsonRef::Double(number) if number.fract() == 0.0 && number.abs() < EXACT_MAX => {
+            Some(number as i64)
+        }
+        _ => None,
     }
 }
 

@@ -14,7 +14,7 @@ pub mod tally;
 pub mod text;
 pub mod value;
 
-pub use event::{Event, Observer, Phase, PlannedCollection, Rejection, Silent};
+pub use event::{Event, Observer, OplogTime, Phase, PlannedCollection, Rejection, Silent};
 pub use progress::Progress;
 pub use tally::Tally;
 pub use value::{Context, DumpFacts, OptionValue, Outcome, Report, Skipped, TargetFacts};

@@ -75,6 +75,46 @@ pub trait Target: Send + Sync + 'static {
         namespace: &Namespace,
         seconds: &Bson,
     ) -> impl Future<Output = Result<(), TargetError>> + Send;
+
+    /// Applies oplog entries in their order; where one is refused, some before it may be applied.
+    fn apply_ops(
+        &self,
+        operations: &[RawDocumentBuf],
+        validators: Validators,
+    ) -> impl Future<Output = Result<(), TargetError>> + Send;
+
+    /// The version of the schema in which the server keeps users and roles.
+    fn users_schema(&self) -> impl Future<Output = Result<i64, TargetError>> + Send;
+
+    /// Merges users and roles out of temporary collections into those of the server; with neither,
+    /// nothing is merged, and the answer tells whether something could be.
+    fn merge_users(
+        &self,
+        merge: &MergeUsers,
+    ) -> impl Future<Output = Result<(), TargetError>> + Send;
+}
+
+/// Out of which collections users and roles are merged, and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MergeUsers {
+    /// The collection that holds the users.
+    pub users: Option<Namespace>,
+    /// The collection that holds the roles.
+    pub roles: Option<Namespace>,
+    /// The database whose users and roles are merged; all of them where it is none.
+    pub database: Option<String>,
+    /// What happens to users and roles that are not in these collections.
+    pub others: Others,
+}
+
+/// What happens to users and roles that are not merged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Others {
+    /// They stay.
+    #[default]
+    Kept,
+    /// They are removed.
+    Removed,
 }
 
 /// Which documents of a batch are meant.

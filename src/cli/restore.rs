@@ -16,6 +16,7 @@ use crate::cli::namespaces::NamespaceArgs;
 use crate::cli::output::{self, Stream};
 use crate::cli::signals;
 use crate::cli::source::SourceArgs;
+use crate::cli::special::SpecialArgs;
 use crate::command::restore::{
     BatchLimits, Connection, Destination, DocumentCheck, ExistingPolicy, IndexPolicy, Insertion,
     Journal, LoadSettings, Mode, OnRejection, Order, RestoreOptions, Restored, Selection, Stop,
@@ -91,6 +92,9 @@ pub struct RestoreArgs {
 
     #[command(flatten)]
     collections: CollectionArgs,
+
+    #[command(flatten)]
+    special: SpecialArgs,
 
     /// Print what would be done, and do nothing
     #[arg(long, alias = "dryRun", help_heading = "What is restored")]
@@ -226,13 +230,15 @@ impl RestoreArgs {
         let input = if source.is_input() { StandardInput::Dump } else { StandardInput::Free };
         let server = self.server(positional, input)?;
         let of_server = server.as_ref().and_then(|server| server.database.clone());
+        let database = self.db.clone().or(of_server);
         Ok(RestoreOptions {
             dump: source.location,
-            database: self.db.clone().or(of_server),
+            database: database.clone(),
             collection: self.collection.clone(),
             destination: self.destination(server.as_ref()),
             selection: self.selection()?,
             commit_quorum: self.indexes.commit_quorum(),
+            special: self.special.to_options(database.as_deref())?,
             settings: LoadSettings {
                 readers: self.parallel_collections,
                 workers: self.workers,
@@ -322,6 +328,10 @@ impl RestoreArgs {
                 tell(name, "true".to_owned());
             }
         }
+        told.extend(self.special.told());
+        let mut tell = |name: &str, value: String| {
+            told.push(OptionValue { name: name.to_owned(), value });
+        };
         let archive = self.source.told();
         for (name, value) in
             [("archive", &archive), ("db", &self.db), ("collection", &self.collection)]

@@ -190,13 +190,14 @@ pub fn inspect(inventory: &Inventory) -> Inspection {
         Some(archive) => archive::scan_all(archive, &inventory.entries),
         None => (scan::scan_all(&inventory.entries), Vec::new()),
     };
+    let skipped = inventory.skipped.iter().cloned().chain(inventory.set_aside());
     Inspection {
         root: inventory.root.clone(),
         server_version: inventory.server_version,
         tool_version: inventory.tool_version.clone(),
         archive_bytes: archive.and_then(crate::dump::archive::Archive::bytes),
         collections,
-        skipped: inventory.skipped.iter().cloned().chain(strays).collect(),
+        skipped: skipped.chain(strays).collect(),
     }
 }
 

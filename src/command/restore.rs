@@ -1,12 +1,14 @@
 //! Restores a dump: dump → plan → reader → batch → load → target → report.
 
+mod special;
+
 use std::sync::Arc;
 use std::time::Instant;
 
 pub use crate::batch::{BatchLimits, ZeroTimestamps};
 use crate::dump::stream::Interrupt;
 pub use crate::dump::{ArchivePlace, Location};
-use crate::dump::{Dump, Inventory};
+use crate::dump::{Dump, Inventory, Layout};
 use crate::error::{Error, ErrorKind};
 use crate::facts::{ExistingDetail, ServerFacts, Topology};
 use crate::load::{self, Ending};
@@ -27,6 +29,7 @@ pub use crate::target::mongo::merge::{ConnectionFlags, merge, wants_password};
 pub use crate::target::mongo::uri::{ServerUri, is_uri};
 pub use crate::target::mongo::{CommitQuorum, Connection, Journal, WriteConcern, key_is_encrypted};
 use crate::target::null::NullTarget;
+pub use special::{DatabaseUsers, OplogOptions, SpecialOptions};
 
 /// What to restore, where to, and how.
 #[derive(Clone, Debug)]
@@ -44,6 +47,8 @@ pub struct RestoreOptions {
     pub selection: Selection,
     /// How many members must be ready before an index is committed.
     pub commit_quorum: Option<CommitQuorum>,
+    /// What is asked of users, roles and the oplog.
+    pub special: SpecialOptions,
     /// How the plan is run.
     pub settings: LoadSettings,
     /// Whether it is run at all.
@@ -91,12 +96,13 @@ pub async fn restore(
     stop: Stop,
     began: Instant,
 ) -> Result<Restored, Error> {
-    let inventory = list(options, &stop).await?;
+    let (layout, inventory) = list(options, &stop).await?;
     options.selection.names.check(&inventory)?;
     let names = &options.selection.names;
     match &options.destination {
         Destination::Null => {
-            let run = Restore { options, inventory, facts: ServerFacts::null(), began };
+            let facts = ServerFacts::null();
+            let run = Restore { options, layout, inventory, facts, began };
             run.into(Arc::new(NullTarget), "nowhere (null target)", observer, stop).await
         }
         Destination::Server(connection) => {
@@ -111,7 +117,7 @@ pub async fn restore(
             let databases = databases.iter().map(String::as_str);
             facts.existing = target.existing(databases, detail).await?;
             let description = target.description().to_owned();
-            let run = Restore { options, inventory, facts, began };
+            let run = Restore { options, layout, inventory, facts, began };
             run.into(Arc::new(target), &description, observer, stop).await
         }
     }
@@ -119,13 +125,14 @@ pub async fn restore(
 
 /// Lists the dump, away from the thread that listens for signals: the list of an archive may come
 /// through a pipe, at its own time.
-async fn list(options: &RestoreOptions, stop: &Stop) -> Result<Inventory, Error> {
+async fn list(options: &RestoreOptions, stop: &Stop) -> Result<(Layout, Inventory), Error> {
     let (options, stop_heard) = (options.clone(), stop.clone());
     let interrupt = Interrupt::when(move || stop_heard.is_requested());
     let listed = load::aside(move || {
         let (database, collection) = (options.database.as_deref(), options.collection.as_deref());
         let dump = Dump::at(&options.dump, database, collection)?;
-        dump.filtered(options.selection.names.filter.clone()).scan_unless(interrupt)
+        let dump = dump.filtered(options.selection.names.filter.clone());
+        Ok((dump.layout().clone(), dump.scan_unless(interrupt)?))
     });
     let listed = listed.await;
     if listed.is_err() && stop.is_requested() {
@@ -137,6 +144,7 @@ async fn list(options: &RestoreOptions, stop: &Stop) -> Result<Inventory, Error>
 /// A restore whose dump is listed and whose target is known.
 struct Restore<'a> {
     options: &'a RestoreOptions,
+    layout: Layout,
     inventory: Inventory,
     facts: ServerFacts,
     began: Instant,
@@ -150,7 +158,14 @@ impl Restore<'_> {
         observer: Arc<dyn Observer>,
         stop: Stop,
     ) -> Result<Restored, Error> {
-        let plan = plan::plan(&self.inventory, self.options.selection.clone(), &self.facts);
+        let mut plan = plan::plan(&self.inventory, self.options.selection.clone(), &self.facts);
+        let found = special::Found {
+            options: self.options,
+            layout: &self.layout,
+            inventory: &self.inventory,
+            facts: &self.facts,
+        };
+        special::plan(found, target.as_ref(), &mut plan).await?;
         self.refuse_empty(&plan)?;
         if self.options.mode == Mode::DryRun {
             return Ok(Restored::Planned(plan::text::describe(&plan)));
@@ -195,7 +210,7 @@ impl Restore<'_> {
 
     /// A dump of which nothing can be restored is an error: success would be a lie.
     fn refuse_empty(&self, plan: &RestorePlan) -> Result<(), Error> {
-        if !plan.collections.is_empty() {
+        if !plan.collections.is_empty() || plan.users.is_some() || plan.oplog.is_some() {
             return Ok(());
         }
         let mut reasons: Vec<String> = plan

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::dump::filename::{self, Role};
-use crate::dump::inventory::{CollectionKind, DumpEntry, Origin, SkippedPath};
+use crate::dump::inventory::{CollectionKind, DumpEntry, Inventory, Origin, SkippedPath};
 use crate::dump::legacy_indexes::{self, LegacyIndexes};
 use crate::dump::metadata::CollectionMetadata;
+use crate::dump::special::{self, Special};
 use crate::dump::{ownership, small_file};
 use crate::namespace::filter::NamespaceFilter;
 use crate::namespace::{BUCKETS_PREFIX, Namespace, logical};
@@ -153,12 +154,7 @@ impl Database {
 
     /// Makes entries of the collections, all or the selected one, and says whether there was any
     /// to make one of.
-    pub(crate) fn list(
-        self,
-        selected: Option<&str>,
-        entries: &mut Vec<DumpEntry>,
-        skipped: &mut Vec<SkippedPath>,
-    ) -> bool {
+    pub(crate) fn list(self, selected: Option<&str>, inventory: &mut Inventory) -> bool {
         let mut groups: BTreeMap<String, Group> = BTreeMap::new();
         for (name, files) in self.collections {
             match logical(&name) {
@@ -173,19 +169,21 @@ impl Database {
         let has_any = !groups.is_empty();
         for (collection, group) in groups {
             let namespace = Namespace::new(&self.name, collection);
-            if let Some(reason) = ownership::reason_to_skip(&namespace) {
+            if let Some(special) = special::of(&namespace) {
+                list_special(special, &namespace, group, inventory);
+            } else if let Some(reason) = ownership::reason_to_skip(&namespace) {
                 let path = group.own.first_path().or(group.buckets.first_path());
-                skipped.extend(path.map(|path| SkippedPath {
+                inventory.skipped.extend(path.map(|path| SkippedPath {
                     path: path.to_path_buf(),
                     reason: reason.to_owned(),
                     is_problem: false,
                 }));
-            } else if let Some(mut entry) = entry(namespace, group, skipped) {
+            } else if let Some(mut entry) = entry(namespace, group, &mut inventory.skipped) {
                 legacy.give(&mut entry);
-                entries.push(entry);
+                inventory.entries.push(entry);
             }
         }
-        legacy.tell(skipped);
+        legacy.tell(&mut inventory.skipped);
         has_any
     }
 }
@@ -238,6 +236,22 @@ impl Legacy {
             skipped.push(told(first, reason, is_problem));
             skipped.extend(paths.map(|path| told(path, other.clone(), false)));
         }
+    }
+}
+
+/// Lists what is restored by other means than a collection; it needs no metadata.
+fn list_special(special: Special, namespace: &Namespace, group: Group, inventory: &mut Inventory) {
+    let problem = group.own.problem;
+    if let Some(path) = prefer(group.own.data, &mut inventory.skipped) {
+        match small_file::examine(&path) {
+            Ok(file) => special::add(special, namespace, file, inventory),
+            Err(reason) => {
+                inventory.skipped.push(SkippedPath { path, reason, is_problem: true });
+            }
+        }
+    } else if let (Some(reason), Some(path)) = (problem, group.own.metadata.first()) {
+        let path = path.path.clone();
+        inventory.skipped.push(SkippedPath { path, reason, is_problem: true });
     }
 }
 
@@ -418,9 +432,11 @@ mod tests {
                     other => panic!("{name} is {other:?}"),
                 }
             }
-            let (mut entries, mut skipped) = (Vec::new(), Vec::new());
-            found.into_database(&mut skipped).list(None, &mut entries, &mut skipped);
-            Self { _folder: folder, entries, skipped }
+            let mut inventory = Inventory::default();
+            let database = found.into_database(&mut inventory.skipped);
+            database.list(None, &mut inventory);
+            inventory.skipped.extend(inventory.set_aside());
+            Self { _folder: folder, entries: inventory.entries, skipped: inventory.skipped }
         }
 
         /// The only entry, of which there must be one.

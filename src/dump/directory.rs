@@ -10,6 +10,7 @@ use crate::dump::filename::{self, Role};
 use crate::dump::inventory::{CollectionKind, DumpEntry, Inventory, Origin, SkippedPath};
 use crate::dump::layout::{self, Layout, Selection};
 use crate::dump::prelude::Prelude;
+use crate::dump::special::{self, OplogDump};
 use crate::dump::stream::Interrupt;
 use crate::dump::{archive, small_file};
 use crate::error::{Error, ErrorKind};
@@ -58,7 +59,7 @@ pub(crate) fn scan(
     for database in databases {
         let selected = selection.collection.as_deref();
         let database = database.wanted(filter, &mut inventory.left_out);
-        has_any |= database.list(selected, &mut inventory.entries, &mut inventory.skipped);
+        has_any |= database.list(selected, &mut inventory);
     }
     if let (Some(collection), false) = (&selection.collection, has_any) {
         return Err(no_such_collection(collection, &known, layout.path()));
@@ -75,6 +76,7 @@ struct Walk<'a> {
     depth: usize,
     databases: Vec<DatabaseFolder>,
     preludes: Vec<PathBuf>,
+    oplogs: Vec<OplogDump>,
     skipped: Vec<SkippedPath>,
     has_dump_files: bool,
 }
@@ -82,7 +84,8 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(root: &'a Path, depth: usize) -> Self {
         let (databases, preludes, skipped) = (Vec::new(), Vec::new(), Vec::new());
-        Self { root, depth, databases, preludes, skipped, has_dump_files: false }
+        let (oplogs, has_dump_files) = (Vec::new(), false);
+        Self { root, depth, databases, preludes, oplogs, skipped, has_dump_files }
     }
 
     fn items(&self) -> walkdir::IntoIter {
@@ -160,7 +163,10 @@ impl<'a> Walk<'a> {
             self.preludes.push(item.path().to_path_buf());
         } else if layout::is_oplog(role) {
             self.has_dump_files = true;
-            self.skip(item.path(), "the oplog is not replayed by this version", false);
+            match special::oplog_file(item.path()) {
+                Ok(oplog) => self.oplogs.push(oplog),
+                Err(error) => self.skip(item.path(), error.message(), true),
+            }
         } else {
             self.skip(item.path(), "is not a file of a dump", false);
         }
@@ -260,6 +266,7 @@ impl<'a> Walk<'a> {
         self.preludes.sort_by_key(|path| path.components().count());
         read_prelude(&self.preludes, inventory);
         inventory.skipped.append(&mut self.skipped);
+        inventory.oplogs.append(&mut self.oplogs);
         let skipped = &mut inventory.skipped;
         Ok(self.databases.into_iter().map(|folder| folder.into_database(skipped)).collect())
     }
@@ -439,19 +446,27 @@ mod tests {
     #[test]
     fn what_the_server_owns_is_noted() {
         let inventory = scan("dumps/full_6.0");
-        let skipped: Vec<_> = inventory
-            .skipped
+        assert!(inventory.skipped.is_empty(), "{:?}", inventory.skipped);
+        let set_aside = inventory.set_aside();
+        let skipped: Vec<_> = set_aside
             .iter()
             .map(|skipped| skipped.path.strip_prefix(&inventory.root).expect("inside"))
             .collect();
         let admin =
-            ["admin/system.roles.bson", "admin/system.users.bson", "admin/system.version.bson"];
+            ["admin/system.users.bson", "admin/system.roles.bson", "admin/system.version.bson"];
         assert_eq!(skipped, admin.map(Path::new));
+        assert_eq!(inventory.users[0].database, None);
         let users = scan("dumps/shop_users_6.0");
-        assert_eq!(users.skipped.len(), 3);
-        assert!(users.skipped[0].path.ends_with("shop/$admin.system.roles.bson"));
+        assert_eq!(users.users.len(), 1);
+        assert_eq!(users.users[0].database.as_deref(), Some("shop"));
+        let files = users.users[0].files().map(|file| file.path.file_name().expect("a name"));
+        assert_eq!(
+            files.collect::<Vec<_>>(),
+            ["$admin.system.users.bson", "$admin.system.roles.bson"]
+        );
         let oplog = scan("dumps/oplog_6.0");
-        assert!(oplog.skipped.iter().any(|skipped| skipped.path.ends_with("oplog.bson")));
+        assert!(oplog.oplogs[0].file.path.ends_with("oplog.bson"));
+        assert_eq!(oplog.oplogs.len(), 1);
         assert!(names(&oplog).iter().all(|name| name.starts_with("live.")));
         assert!(scan_of(&testdata("dumps/full_6.0"), Some("admin"), None).entries.is_empty());
     }

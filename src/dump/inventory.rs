@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::dump::archive::Segments;
 use crate::dump::metadata::CollectionMetadata;
+use crate::dump::special::{OplogDump, UsersDump};
 use crate::dump::stream::INPUT_NAME;
 use crate::facts::ServerVersion;
 use crate::namespace::Namespace;
@@ -17,12 +18,24 @@ pub struct Inventory {
     pub entries: Vec<DumpEntry>,
     /// Collections that were not listed because they are not wanted.
     pub left_out: Vec<Namespace>,
+    /// Users and roles: those of the whole server, those of single databases.
+    pub users: Vec<UsersDump>,
+    /// Slices of the oplog.
+    pub oplogs: Vec<OplogDump>,
     /// Files and folders that are not restored, each with the reason.
     pub skipped: Vec<SkippedPath>,
     /// The version of the server the dump was taken from, where the dump says it.
     pub server_version: Option<ServerVersion>,
     /// The version of the tool that took the dump, where the dump says it.
     pub tool_version: Option<String>,
+}
+
+impl Inventory {
+    /// The files that a restore of collections leaves out, with what it takes to restore them.
+    pub fn set_aside(&self) -> Vec<SkippedPath> {
+        let users = self.users.iter().flat_map(UsersDump::set_aside);
+        users.chain(self.oplogs.iter().map(OplogDump::set_aside)).collect()
+    }
 }
 
 /// One collection of a dump.

@@ -2,7 +2,6 @@
 
 use crate::namespace::Namespace;
 
-const USERS: &str = "users and roles are not restored by this version";
 const SERVERS_OWN: &str = "belongs to the server it was dumped from";
 
 /// Why a collection of a dump is not restored though nothing is wrong with it; nothing for the
@@ -11,13 +10,12 @@ const SERVERS_OWN: &str = "belongs to the server it was dumped from";
 pub(crate) fn reason_to_skip(namespace: &Namespace) -> Option<&'static str> {
     let collection = namespace.collection();
     if collection.starts_with("$admin.system.") {
-        return Some(USERS);
+        return Some(SERVERS_OWN);
     }
     match (namespace.database(), collection) {
         (_, "system.profile") => Some("records of the profiler, which a server keeps itself"),
         (_, "system.indexes") => Some("indexes are restored from metadata files"),
         (_, "system.views") => Some("views are restored from metadata files"),
-        ("admin", "system.users" | "system.roles") => Some(USERS),
         ("admin", name) if name.starts_with("system.") => Some(SERVERS_OWN),
         ("config", _) => Some("belongs to the cluster it was dumped from"),
         ("local", name) if is_local_state(name) => Some(SERVERS_OWN),
@@ -44,12 +42,10 @@ mod tests {
             ("shop", "system.profile"),
             ("shop", "system.indexes"),
             ("shop", "system.views"),
-            ("shop", "$admin.system.users"),
-            ("admin", "system.users"),
             ("admin", "system.version"),
             ("admin", "system.keys"),
             ("config", "chunks"),
-            ("local", "oplog.rs"),
+            ("local", "oplog.rs.old"),
             ("local", "oplog.$main"),
             ("local", "startup_log"),
             ("local", "replset.minvalid"),

@@ -6,8 +6,9 @@ use std::time::Instant;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::dump::inventory::{CollectionKind, Origin};
+use crate::dump::inventory::CollectionKind;
 use crate::limits::INDEXES_TOGETHER_BYTES;
+use crate::load::indexed::Indexed;
 use crate::load::prepare::{bring_about, with_retries};
 use crate::load::run::Run;
 use crate::plan::indexes::IndexPlan;
@@ -19,25 +20,41 @@ pub(super) async fn build_indexes<T: Target>(run: Arc<Run<T>>) {
     let slots = Arc::new(Semaphore::new(run.settings.index_builds));
     let mut builds = JoinSet::new();
     while let Ok(collection) = run.to_index.recv().await {
-        builds.spawn(build_collection(Arc::clone(&run), collection, Arc::clone(&slots)));
+        let indexed = Arc::new(Indexed::planned(&run, collection));
+        builds.spawn(build_collection(Arc::clone(&run), indexed, Arc::clone(&slots)));
         // Finished builds are taken out, so that thousands of collections do not pile up.
         while builds.try_join_next().is_some() {}
     }
     run.join(builds).await;
 }
 
-async fn build_collection<T: Target>(run: Arc<Run<T>>, collection: usize, slots: Arc<Semaphore>) {
-    if !run.is_loaded(collection) && !run.collection_has_failed(collection) {
+/// Builds the indexes of these collections.
+pub(super) async fn build<T: Target>(run: &Arc<Run<T>>, collections: Vec<Arc<Indexed>>) {
+    let slots = Arc::new(Semaphore::new(run.settings.index_builds));
+    let mut builds = JoinSet::new();
+    for indexed in collections {
+        builds.spawn(build_collection(Arc::clone(run), indexed, Arc::clone(&slots)));
+    }
+    run.join(builds).await;
+}
+
+async fn build_collection<T: Target>(
+    run: Arc<Run<T>>,
+    indexed: Arc<Indexed>,
+    slots: Arc<Semaphore>,
+) {
+    if !indexed.is_loaded(&run) && !indexed.has_failed(&run) {
         // The run stopped in the middle of it, which its counts say.
         return;
     }
     let mut builds = JoinSet::new();
-    for group in groups(&run, collection) {
-        builds.spawn(build_group(Arc::clone(&run), collection, group, Arc::clone(&slots)));
+    for group in groups(&indexed) {
+        let (run, indexed, slots) = (Arc::clone(&run), Arc::clone(&indexed), Arc::clone(&slots));
+        builds.spawn(async move { build_group(&run, &indexed, group, &slots).await });
     }
     run.join(builds).await;
-    if run.is_loaded(collection) {
-        run.observe(&Event::CollectionEnded { collection });
+    if indexed.is_loaded(&run) {
+        run.observe(&Event::CollectionEnded { collection: indexed.collection });
     }
 }
 
@@ -45,14 +62,12 @@ async fn build_collection<T: Target>(run: Arc<Run<T>>, collection: usize, slots:
 ///
 /// On a small collection one command for all saves round trips. On a large one each index gets its
 /// own, because a server sorts the keys of several commands at once, each with the full memory.
-fn groups<T: Target>(run: &Run<T>, collection: usize) -> Vec<Vec<usize>> {
-    let plan = &run.plan.collections[collection];
-    let indexes: Vec<_> = (0..plan.indexes.len()).filter(|&i| !plan.indexes[i].expires).collect();
-    let bytes = plan.data.as_ref().map_or(Some(0), Origin::bytes);
-    let is_small = bytes.unwrap_or_else(|| run.bytes_read(collection)) < INDEXES_TOGETHER_BYTES;
+fn groups(collection: &Indexed) -> Vec<Vec<usize>> {
+    let all = 0..collection.indexes.len();
+    let indexes: Vec<_> = all.filter(|&index| !collection.indexes[index].expires).collect();
     if indexes.is_empty() {
         Vec::new()
-    } else if is_small {
+    } else if collection.bytes < INDEXES_TOGETHER_BYTES {
         vec![indexes]
     } else {
         indexes.into_iter().map(|index| vec![index]).collect()
@@ -61,48 +76,49 @@ fn groups<T: Target>(run: &Run<T>, collection: usize) -> Vec<Vec<usize>> {
 
 /// Builds indexes with one command; where that fails, one by one, to find the culprit.
 async fn build_group<T: Target>(
-    run: Arc<Run<T>>,
-    collection: usize,
+    run: &Run<T>,
+    indexed: &Indexed,
     group: Vec<usize>,
-    slots: Arc<Semaphore>,
+    slots: &Semaphore,
 ) {
     let Ok(_slot) = slots.acquire().await else {
         return;
     };
-    announce(&run, collection, &group);
-    if group.len() > 1 && build(&run, collection, &group).await.is_ok() {
+    announce(run, indexed, &group);
+    if group.len() > 1 && build_some(run, indexed, &group).await.is_ok() {
         return;
     }
     for index in group {
-        if let Err(error) = build(&run, collection, &[index]).await {
-            report_failure(&run, collection, index, &error);
+        if let Err(error) = build_some(run, indexed, &[index]).await {
+            report_failure(run, indexed, index, &error);
         }
     }
 }
 
 /// Tells that the indexes are begun; once for each, however many commands it takes.
-fn announce<T: Target>(run: &Run<T>, collection: usize, group: &[usize]) {
+fn announce<T: Target>(run: &Run<T>, indexed: &Indexed, group: &[usize]) {
     for &index in group {
-        let index = run.plan.collections[collection].indexes[index].name.clone();
+        let (collection, index) = (indexed.collection, indexed.indexes[index].name.clone());
         run.observe(&Event::IndexBegan { collection, index });
     }
 }
 
-async fn build<T: Target>(
+async fn build_some<T: Target>(
     run: &Run<T>,
-    collection: usize,
+    indexed: &Indexed,
     group: &[usize],
 ) -> Result<(), TargetError> {
-    let plan = &run.plan.collections[collection];
-    let indexes: Vec<&IndexPlan> = group.iter().map(|&index| &plan.indexes[index]).collect();
+    let collection = indexed.collection;
+    let plans: Vec<&IndexPlan> = group.iter().map(|&index| &indexed.indexes[index]).collect();
     if !run.goes_on() {
         return Err(not_begun());
     }
-    let specs: Vec<_> = indexes.iter().map(|index| index.spec.clone()).collect();
+    let specs: Vec<_> = plans.iter().map(|index| index.spec.clone()).collect();
     let began = Instant::now();
-    with_retries(run, collection, || run.target.create_indexes(&plan.namespace, &specs)).await?;
-    let took = began.elapsed() / u32::try_from(indexes.len()).unwrap_or(u32::MAX);
-    for index in indexes {
+    let command = || run.target.create_indexes(&indexed.namespace, &specs);
+    with_retries(run, collection, command).await?;
+    let took = began.elapsed() / u32::try_from(plans.len()).unwrap_or(u32::MAX);
+    for index in plans {
         run.observe(&Event::IndexBuilt { collection, index: index.name.clone(), took });
     }
     Ok(())
@@ -117,13 +133,13 @@ fn not_begun() -> TargetError {
     }
 }
 
-fn report_failure<T: Target>(run: &Run<T>, collection: usize, index: usize, error: &TargetError) {
-    let name = run.plan.collections[collection].indexes[index].name.clone();
+fn report_failure<T: Target>(run: &Run<T>, indexed: &Indexed, index: usize, error: &TargetError) {
+    let name = indexed.indexes[index].name.clone();
     let reason = match error.code {
         Some(code) => format!("{} (server code {code})", error.message),
         None => error.message.clone(),
     };
-    run.observe(&Event::IndexFailed { collection, index: name, reason });
+    run.observe(&Event::IndexFailed { collection: indexed.collection, index: name, reason });
 }
 
 /// Creates the views, each after the one it is on.
@@ -147,39 +163,36 @@ pub(super) async fn create_views<T: Target>(run: &Run<T>) {
 }
 
 /// Lets the server delete old documents again, after everything else: it begins within a minute.
-pub(super) async fn expire<T: Target>(run: &Run<T>) {
-    let expires = |collection: &usize| {
-        let plan = &run.plan.collections[*collection];
-        let expires =
-            plan.expire_after_seconds.is_some() || plan.indexes.iter().any(|index| index.expires);
-        expires && !run.is_refused(*collection)
-    };
-    let collections: Vec<usize> = (0..run.plan.collections.len()).filter(expires).collect();
-    if collections.is_empty() {
+pub(super) async fn expire<T: Target>(run: &Run<T>, collections: Vec<Arc<Indexed>>) {
+    let expires = |indexed: &Arc<Indexed>| indexed.expires() && !indexed.is_refused(run);
+    let expiring: Vec<_> = collections.into_iter().filter(expires).collect();
+    if expiring.is_empty() {
         return;
     }
     run.observe(&Event::PhaseBegan(Phase::TimeToLive));
-    for collection in collections {
-        let plan = &run.plan.collections[collection];
-        for index in (0..plan.indexes.len()).filter(|&index| plan.indexes[index].expires) {
-            announce(run, collection, &[index]);
-            if let Err(error) = build(run, collection, &[index]).await {
-                report_failure(run, collection, index, &error);
+    for indexed in expiring {
+        for index in (0..indexed.indexes.len()).filter(|&index| indexed.indexes[index].expires) {
+            announce(run, &indexed, &[index]);
+            if let Err(error) = build_some(run, &indexed, &[index]).await {
+                report_failure(run, &indexed, index, &error);
             }
         }
-        if let Some(seconds) = &plan.expire_after_seconds {
-            set_expiry(run, collection, seconds).await;
+        if let Some(seconds) = &indexed.expire_after_seconds {
+            set_expiry(run, &indexed, seconds).await;
         }
     }
 }
 
-async fn set_expiry<T: Target>(run: &Run<T>, collection: usize, seconds: &bson::Bson) {
-    let plan = &run.plan.collections[collection];
-    if !run.goes_on() || run.collection_has_failed(collection) {
+async fn set_expiry<T: Target>(run: &Run<T>, indexed: &Indexed, seconds: &bson::Bson) {
+    let collection = indexed.collection;
+    if !run.goes_on() || indexed.has_failed(run) {
         return;
     }
-    let set = with_retries(run, collection, || run.target.expire_after(&plan.namespace, seconds));
-    if let Err(error) = set.await {
+    // The server knows the age of a time-series collection by its own name.
+    let logical = indexed.namespace.of_buckets();
+    let namespace = logical.as_ref().unwrap_or(&indexed.namespace);
+    let command = || run.target.expire_after(namespace, seconds);
+    if let Err(error) = with_retries(run, collection, command).await {
         let reason = error.message;
         let index = "expireAfterSeconds".to_owned();
         run.observe(&Event::IndexFailed { collection, index, reason });

@@ -77,7 +77,7 @@ pub(super) async fn bring_about<T: Target>(run: &Run<T>, collection: usize) -> R
 /// Repeats a command that may be repeated, with pauses, for as long as the settings allow.
 pub(super) async fn with_retries<T, C, F>(
     run: &Run<T>,
-    collection: usize,
+    collection: impl Into<Option<usize>>,
     command: C,
 ) -> Result<(), TargetError>
 where
@@ -85,6 +85,7 @@ where
     C: Fn() -> F,
     F: Future<Output = Result<(), TargetError>>,
 {
+    let collection = collection.into();
     let began = Instant::now();
     let mut repetition = 0;
     loop {

@@ -150,6 +150,7 @@ impl<T: Target> Run<T> {
         });
         self.observe(&Event::Planned { collections: collections.collect() });
         self.announce_stream();
+        self.announce_special();
         let existing = self.plan.collections.iter().filter(|plan| plan.creation == Creation::Use);
         let existing = existing.count() as u64;
         if existing > 0 {
@@ -225,6 +226,24 @@ impl<T: Target> Run<T> {
     pub(super) fn bytes_read(&self, collection: usize) -> u64 {
         let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         tally.collections().get(collection).map_or(0, |tally| tally.counts.bytes_read)
+    }
+
+    /// Tells of users, roles and the oplog, and what was noticed about the whole.
+    fn announce_special(&self) {
+        if let Some(plan) = &self.plan.users {
+            let names = |part: &Option<crate::plan::users::Part>| {
+                part.as_ref().map(|part| part.names.clone()).unwrap_or_default()
+            };
+            let (users, roles) = (names(&plan.users), names(&plan.roles));
+            self.observe(&Event::UsersPlanned { users, roles });
+        }
+        if let Some(plan) = &self.plan.oplog {
+            let path = plan.file.path.display().to_string();
+            self.observe(&Event::OplogPlanned { path });
+        }
+        for text in &self.plan.notes {
+            self.observe(&Event::Note { collection: None, text: text.clone() });
+        }
     }
 
     /// Whether new work may still begin.

@@ -295,7 +295,7 @@ impl<'a, T: Target> Delivery<'a, T> {
         }
         let delay = self.outage.next(&error.message);
         self.is_resent |= error.fault != Fault::Unreachable;
-        let collection = self.batch.collection;
+        let collection = Some(self.batch.collection);
         self.run.observe(&Event::Retried { collection, reason: error.message, delay });
         tokio::time::sleep(delay).await;
         if self.run.has_failed() { Step::GiveUp } else { Step::GoOn }

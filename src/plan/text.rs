@@ -5,7 +5,8 @@ use std::fmt::Write;
 use bson::Document;
 
 use crate::dump::inventory::{CollectionKind, Compression, Origin};
-use crate::plan::{CollectionPlan, Creation, Insertion, RestorePlan};
+use crate::plan::users::Part;
+use crate::plan::{CollectionPlan, Creation, ExistingPolicy, Insertion, RestorePlan};
 
 /// The plan as text, one paragraph a collection in the order of restoring, then what is left out.
 pub fn describe(plan: &RestorePlan) -> String {
@@ -24,6 +25,7 @@ pub fn describe(plan: &RestorePlan) -> String {
     for (number, collection) in plan.collections.iter().enumerate() {
         describe_collection(&mut text, number + 1, collection);
     }
+    describe_special(&mut text, plan);
     if !plan.skipped.is_empty() {
         let _ = writeln!(text, "\nleft out:");
     }
@@ -40,6 +42,35 @@ fn origin_bytes(plan: &RestorePlan) -> Option<u64> {
     match plan.archive() {
         Some(archive) => archive.bytes(),
         None => origins.try_fold(0, |sum, origin| Some(sum + origin.bytes()?)),
+    }
+}
+
+fn describe_special(text: &mut String, plan: &RestorePlan) {
+    if let Some(users) = &plan.users {
+        let names = |part: &Option<Part>| {
+            part.as_ref().map(|part| part.names.join(", ")).filter(|names| !names.is_empty())
+        };
+        let _ = writeln!(text, "\nusers and roles, after the documents");
+        if let Some(names) = names(&users.users) {
+            let _ = writeln!(text, "   users: {names}");
+        }
+        if let Some(names) = names(&users.roles) {
+            let _ = writeln!(text, "   roles: {names}");
+        }
+        if users.existing == ExistingPolicy::Drop {
+            let of = users.database.as_ref().map_or_else(String::new, |of| format!(" of {of}"));
+            let _ = writeln!(text, "   remove all others{of}");
+        }
+    }
+    if let Some(oplog) = &plan.oplog {
+        let limit = oplog
+            .limit
+            .map_or_else(String::new, |limit| format!(" up to {}:{}", limit.time, limit.increment));
+        let path = oplog.file.path.display();
+        let _ = writeln!(text, "\nthe oplog, before all indexes\n   replay {path}{limit}");
+    }
+    for note in &plan.notes {
+        let _ = writeln!(text, "\nnote: {note}");
     }
 }
 

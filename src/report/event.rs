@@ -85,8 +85,8 @@ pub enum Event {
     },
     /// A batch or command will be sent again after a pause.
     Retried {
-        /// The collection.
-        collection: usize,
+        /// The collection, where it concerns one.
+        collection: Option<usize>,
         /// What went wrong.
         reason: String,
         /// The pause.
@@ -134,6 +134,50 @@ pub enum Event {
         /// What went wrong, with file and byte offset where it was the file.
         error: String,
     },
+    /// Users and roles will be restored; comes soon after [`Event::Planned`].
+    UsersPlanned {
+        /// The names of the users, such as `shop.ann`.
+        users: Vec<String>,
+        /// The names of the roles.
+        roles: Vec<String>,
+    },
+    /// Users and roles are done with.
+    UsersEnded {
+        /// What went wrong, if something did: none of them are restored then.
+        failure: Option<String>,
+    },
+    /// An oplog will be replayed; comes soon after [`Event::Planned`].
+    OplogPlanned {
+        /// Its file.
+        path: String,
+    },
+    /// These entries of the oplog are applied.
+    OplogApplied {
+        /// Entries.
+        entries: u64,
+        /// Operations, those inside transactions and those on indexes among them.
+        operations: u64,
+        /// Entries and operations that concern the source alone and were left out.
+        left_out: u64,
+        /// When the first of these entries happened.
+        first: OplogTime,
+        /// When the last of them happened.
+        last: OplogTime,
+    },
+    /// The oplog is replayed to its end, or to the limit that was given.
+    OplogEnded {
+        /// Whether it was the limit.
+        reached_limit: bool,
+    },
+    /// The oplog made a collection or gave it a new name; it stands behind those of the plan.
+    CollectionAdded(PlannedCollection),
+    /// The oplog changed which indexes a collection will have.
+    IndexesReplanned {
+        /// The collection.
+        collection: usize,
+        /// How many it will have.
+        indexes: usize,
+    },
     /// Something a person should know, such as a repair or a right that is missing.
     Note {
         /// The collection, where it concerns one.
@@ -158,11 +202,30 @@ pub struct PlannedCollection {
     pub indexes: usize,
 }
 
+/// When an entry of an oplog happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+pub struct OplogTime {
+    /// Seconds since 1970.
+    pub seconds: u32,
+    /// The number within the second.
+    pub increment: u32,
+}
+
+impl std::fmt::Display for OplogTime {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}:{}", self.seconds, self.increment)
+    }
+}
+
 /// A stage of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// Documents are read and written, indexes of finished collections are built.
     Data,
+    /// Users and roles are restored.
+    Users,
+    /// The oplog is replayed.
+    Oplog,
     /// Only index builds are left.
     Indexes,
     /// Indexes that delete documents are built, after everything else.

@@ -68,8 +68,13 @@ mod tests {
 
     #[test]
     fn the_schema_knows_every_field_of_every_object() {
+        every_field_is_known(&samples::with_failures());
+        every_field_is_known(&samples::with_users_and_oplog());
+    }
+
+    fn every_field_is_known(report: &Report) {
         let validator = validator();
-        let good = rendered(&samples::with_failures());
+        let good = rendered(report);
         let mut objects = Vec::new();
         find_objects(&good, &mut String::new(), &mut objects);
         assert!(objects.len() > 10, "{objects:?}");

@@ -2,12 +2,14 @@
 
 pub mod collection;
 pub mod counts;
+pub mod special;
 pub mod stream;
 
 use std::time::Duration;
 
 pub use collection::{CollectionTally, Failures, IndexState, IndexTally, State};
 pub use counts::{Balance, Counts, PhaseTimes};
+pub use special::{OplogTally, UsersTally};
 pub use stream::OneStream;
 
 use crate::report::event::{Event, Phase, PlannedCollection};
@@ -34,6 +36,7 @@ pub struct Tally {
     notes: Vec<Note>,
     /// The one stream that all documents come from, where they do.
     stream: Option<OneStream>,
+    special: special::Special,
 }
 
 /// Something a person should know.
@@ -63,6 +66,19 @@ impl Tally {
             | Event::Retried { .. } => self.apply_documents(at, event),
             Event::Note { collection, text } => {
                 self.notes.push(Note { collection: *collection, text: text.clone() });
+            }
+            Event::UsersPlanned { .. }
+            | Event::UsersEnded { .. }
+            | Event::OplogPlanned { .. }
+            | Event::OplogApplied { .. }
+            | Event::OplogEnded { .. } => self.special.apply(event),
+            Event::CollectionAdded(planned) => {
+                self.collections.push(CollectionTally::added(planned));
+            }
+            Event::IndexesReplanned { collection, indexes } => {
+                if let Some(tally) = self.collections.get_mut(*collection) {
+                    tally.planned.indexes = *indexes;
+                }
             }
             Event::ReadBegan { collection }
             | Event::DataEnded { collection }
@@ -137,9 +153,10 @@ impl Tally {
             Event::Unsent { collection, documents } => {
                 self.count(collection, |counts| counts.unsent += documents);
             }
-            Event::Retried { collection, .. } => {
+            Event::Retried { collection: Some(collection), .. } => {
                 self.count(collection, |counts| counts.retries += 1);
             }
+            Event::Retried { collection: None, .. } => self.counts.retries += 1,
             Event::Rejected { collection, ref rejections } => {
                 if let Some(tally) = self.collections.get_mut(collection) {
                     tally.count_rejections(rejections);
@@ -213,6 +230,16 @@ impl Tally {
     /// What became of all documents that were read.
     pub fn balance(&self) -> Balance {
         self.counts.balance()
+    }
+
+    /// What became of users and roles, where some are restored.
+    pub fn users(&self) -> Option<&UsersTally> {
+        self.special.users.as_ref()
+    }
+
+    /// What became of the oplog, where one is replayed.
+    pub fn oplog(&self) -> Option<&OplogTally> {
+        self.special.oplog.as_ref()
     }
 
     /// What a person should know.

@@ -1,5 +1,6 @@
 //! The report for people: a verdict, what it rests on, and the exit status.
 
+mod special;
 mod table;
 
 use crate::exit::ExitStatus;
@@ -197,8 +198,21 @@ impl Summary {
             );
             self.fact("indexes", &builds);
         }
+        self.special(report);
         if totals.retries > 0 {
             self.fact("retries", &count(totals.retries));
+        }
+    }
+
+    fn special(&mut self, report: &Report) {
+        if let Some(users) = &report.users {
+            let lines = special::users(users, self.style.verbosity);
+            for (label, line) in std::iter::once("users").chain(std::iter::repeat("")).zip(lines) {
+                self.fact(label, &line);
+            }
+        }
+        if let Some(oplog) = &report.oplog {
+            self.fact("oplog", &special::oplog(oplog));
         }
     }
 
@@ -357,6 +371,9 @@ fn failures(report: &Report) -> String {
 
 /// What is not complete, in a few words.
 fn missing(report: &Report) -> String {
+    if let Some(what) = special::missing(report) {
+        return what;
+    }
     let is_done = |state| state == CollectionState::Done;
     let left = report.collections.iter().filter(|one| !is_done(one.state)).count();
     let problems = report.skipped.iter().filter(|skipped| skipped.is_problem).count();

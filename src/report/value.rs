@@ -10,7 +10,10 @@ use crate::limits::FAILURE_SAMPLES;
 use crate::namespace::Namespace;
 use crate::report::event::Rejection;
 use crate::report::rate::Rate;
-use crate::report::tally::{Balance, CollectionTally, IndexState, State, Tally};
+use crate::report::tally::special::Progress;
+use crate::report::tally::{
+    Balance, CollectionTally, IndexState, OplogTally, State, Tally, UsersTally,
+};
 
 /// The name and version of the JSON form; a change that breaks readers raises the number.
 pub const SCHEMA: &str = "restorm.report/1";
@@ -131,6 +134,10 @@ pub struct Report {
     pub options: Vec<OptionValue>,
     /// The collections in the order of the plan.
     pub collections: Vec<CollectionReport>,
+    /// Users and roles, where some were to be restored; they do not count as documents.
+    pub users: Option<UsersTally>,
+    /// The oplog, where one was to be replayed.
+    pub oplog: Option<OplogTally>,
     /// What of the dump was not restored, and why.
     pub skipped: Vec<Skipped>,
     /// What a person should know.
@@ -201,6 +208,12 @@ pub struct Times {
     /// While documents were read and written.
     #[serde(rename = "data_seconds", serialize_with = "seconds")]
     pub data: Duration,
+    /// While users and roles were restored.
+    #[serde(rename = "users_seconds", serialize_with = "seconds")]
+    pub users: Duration,
+    /// While the oplog was replayed.
+    #[serde(rename = "oplog_seconds", serialize_with = "seconds")]
+    pub oplog: Duration,
     /// While only index builds were left.
     #[serde(rename = "indexes_seconds", serialize_with = "seconds")]
     pub indexes: Duration,
@@ -344,6 +357,8 @@ impl Report {
             dump: context.dump,
             options: context.options,
             notes: notes(tally),
+            users: tally.users().cloned(),
+            oplog: tally.oplog().cloned(),
             collections,
             skipped: context.skipped,
         };
@@ -370,6 +385,8 @@ impl Report {
     fn is_complete(&self) -> bool {
         self.totals.collections_done == self.totals.collections
             && self.balance.unsent == 0
+            && self.users.as_ref().is_none_or(|users| users.state == Progress::Done)
+            && self.oplog.as_ref().is_none_or(|oplog| oplog.state == Progress::Done)
             && !self.skipped.iter().any(|skipped| skipped.is_problem)
     }
 
@@ -479,6 +496,8 @@ fn times(tally: &Tally, collections: &[CollectionReport]) -> Times {
     Times {
         total: times.total,
         data: times.data,
+        users: times.users,
+        oplog: times.oplog,
         indexes: times.indexes,
         time_to_live: times.time_to_live,
         views: times.views,

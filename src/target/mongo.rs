@@ -13,6 +13,7 @@ mod left_out;
 pub mod merge;
 mod outcome;
 mod product;
+mod special;
 pub mod uri;
 mod uuids;
 
@@ -25,7 +26,9 @@ use crate::error::Error;
 use crate::facts::ServerFacts;
 use crate::namespace::Namespace;
 use crate::target::mongo::left_out::LeftOut;
-use crate::target::{Documents, Insert, OnRefusal, Target, TargetError, Validators, WriteOutcome};
+use crate::target::{
+    Documents, Insert, MergeUsers, OnRefusal, Target, TargetError, Validators, WriteOutcome,
+};
 
 pub use commit_quorum::CommitQuorum;
 pub use connect::{Connection, Journal, WriteConcern, key_is_encrypted};
@@ -264,5 +267,30 @@ impl Target for MongoTarget {
             "writeConcern": self.write_concern_document()?,
         };
         self.run(namespace.database(), command).await.map(drop)
+    }
+
+    async fn apply_ops(
+        &self,
+        operations: &[RawDocumentBuf],
+        validators: Validators,
+    ) -> Result<(), TargetError> {
+        let command = special::apply_ops(operations, validators);
+        let reply = self.client.database("admin").run_raw_command(command).await;
+        let reply = reply.map_err(|error| errors::of(&error))?;
+        special::applied(&reply)
+    }
+
+    async fn users_schema(&self) -> Result<i64, TargetError> {
+        let command = doc! { "getParameter": 1, "authSchemaVersion": 1 };
+        special::users_schema(self.run("admin", command).await)
+    }
+
+    async fn merge_users(&self, merge: &MergeUsers) -> Result<(), TargetError> {
+        let command = special::merge_users(merge, self.write_concern_document()?);
+        let merged = self.run("admin", command).await.map(drop);
+        if merge.users.is_none() && merge.roles.is_none() {
+            return special::could_merge(merged);
+        }
+        merged
     }
 }

@@ -4,7 +4,7 @@ use bson::{Bson, Document, RawBson, RawDocumentBuf, Uuid};
 
 use crate::batch::Batch;
 use crate::namespace::Namespace;
-use crate::target::{Documents, Insert, Target, TargetError, WriteOutcome};
+use crate::target::{Documents, Insert, MergeUsers, Target, TargetError, Validators, WriteOutcome};
 
 /// Takes everything and keeps nothing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,6 +62,22 @@ impl Target for NullTarget {
         _namespace: &Namespace,
         _seconds: &Bson,
     ) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    async fn apply_ops(
+        &self,
+        _operations: &[RawDocumentBuf],
+        _validators: Validators,
+    ) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    async fn users_schema(&self) -> Result<i64, TargetError> {
+        Ok(5)
+    }
+
+    async fn merge_users(&self, _merge: &MergeUsers) -> Result<(), TargetError> {
         Ok(())
     }
 }

@@ -14,7 +14,8 @@ use restorm::namespace::Namespace;
 use restorm::plan::{self, Insertion, Selection};
 use restorm::report::{Silent, Tally};
 use restorm::target::{
-    Documents, Fault, Insert, OnRefusal, Target, TargetError, WriteFailure, WriteOutcome,
+    Documents, Fault, Insert, MergeUsers, OnRefusal, Target, TargetError, Validators, WriteFailure,
+    WriteOutcome,
 };
 
 /// `CannotInsertTimeseriesBucketsWithMixedSchema`.
@@ -114,6 +115,18 @@ impl Target for Strict {
     }
 
     async fn create_indexes(&self, _: &Namespace, _: &[Document]) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    async fn apply_ops(&self, _: &[RawDocumentBuf], _: Validators) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    async fn users_schema(&self) -> Result<i64, TargetError> {
+        Ok(5)
+    }
+
+    async fn merge_users(&self, _: &MergeUsers) -> Result<(), TargetError> {
         Ok(())
     }
 

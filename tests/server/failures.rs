@@ -32,7 +32,7 @@ fn closed_port() -> u16 {
 
 #[test]
 fn an_index_that_fails_is_named_and_the_others_are_built() {
-    let server = Server::lease();
+    let server = Server::private(&[]);
     let dump = Dump::copy_of("full_6.0");
     dump.edit("shop/orders.metadata.json", |metadata| {
         let unique = json!({ "v": 2, "key": { "customer": 1 }, "name": "twice", "unique": true });
@@ -96,7 +96,7 @@ fn faults_of_old_index_definitions_are_repaired_and_listed() {
 
 #[test]
 fn a_collection_that_is_something_else_there_is_a_problem_and_the_others_go_on() {
-    let server = Server::lease();
+    let server = Server::private(&[]);
     server.run("shop", doc! { "create": "orders", "viewOn": "customers", "pipeline": [] });
     server.run("kitchen", doc! { "insert": "v_small", "documents": [{ "_id": "mine" }] });
     server.run("kitchen", doc! { "insert": "weather", "documents": [{ "_id": "mine" }] });
@@ -121,7 +121,7 @@ fn a_collection_that_is_something_else_there_is_a_problem_and_the_others_go_on()
 
 #[test]
 fn drop_makes_room_for_another_kind() {
-    let server = Server::lease();
+    let server = Server::private(&[]);
     server.run("shop", doc! { "create": "orders", "viewOn": "customers", "pipeline": [] });
     server.run("kitchen", doc! { "insert": "v_small", "documents": [{ "_id": "mine" }] });
     server.run("kitchen", doc! { "insert": "weather", "documents": [{ "_id": "mine" }] });
@@ -131,7 +131,7 @@ fn drop_makes_room_for_another_kind() {
 
 #[test]
 fn what_stands_before_a_cut_arrives_and_the_error_names_the_byte() {
-    let server = Server::lease();
+    let server = Server::private(&[]);
     let dump = Dump::copy_of("full_6.0");
     let file = dump.file("shop/orders.bson");
     let whole = documents(&file);

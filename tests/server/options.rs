@@ -71,7 +71,7 @@ fn a_user_who_may_not_bypass_validators_goes_on_without() {
 
 #[test]
 fn no_indexes_but_the_one_on_id() {
-    let server = Server::lease();
+    let server = Server::private(&[]);
     let dump = genuine("full_6.0");
     let restored = Restore::new(server.uri(), &dump).args(&["--no-indexes"]).run().ended(0);
     assert_eq!(restored.report["totals"]["indexes"], 0);
@@ -90,7 +90,7 @@ fn no_indexes_but_the_one_on_id() {
 
 #[test]
 fn a_dry_run_touches_nothing() {
-    let server = Server::lease();
+    let server = Server::private(&[]);
     server.run("shop", doc! { "insert": "orders", "documents": [{ "_id": "mine" }] });
     let before = found(&server);
     let dump = genuine("full_6.0");
@@ -198,7 +198,7 @@ fn documents_keep_the_order_of_the_file() {
 
 #[test]
 fn the_report_follows_its_schema_and_its_numbers_are_those_of_the_server() {
-    let server = Server::lease();
+    let server = Server::private(&[]);
     let dump = genuine("full_6.0");
     let arguments = ["--validate-documents", "--workers", "3"];
     let restored = Restore::new(server.uri(), &dump).args(&arguments).run().ended(3);

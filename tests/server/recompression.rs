@@ -31,7 +31,7 @@ fn packed(pack: impl Fn(&Path, &[u8]) -> Vec<u8>, suffix: &str) -> Dump {
 
 #[track_caller]
 fn restores_to_the_same_state(dump: &Dump) {
-    let server = Server::lease();
+    let server = Server::private(&[]);
     Restore::new(server.uri(), dump.path()).run().ended(0);
     let found = state_of(&server.client(), &["kitchen", "odd", "shop"]);
     assert_eq!(differences(&expected("full_6.0"), &found), [""; 0]);

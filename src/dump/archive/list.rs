@@ -12,6 +12,7 @@ use crate::dump::inventory::{
 };
 use crate::dump::layout::{Selection, shown};
 use crate::dump::metadata::CollectionMetadata;
+use crate::dump::special::{self, Special};
 use crate::dump::stream::{Interrupt, Stream};
 use crate::dump::{filename, ownership};
 use crate::error::{Error, ErrorKind};
@@ -259,7 +260,11 @@ fn is_selected(selection: &Selection, namespace: &Namespace) -> bool {
 fn reason_to_skip(one: &Described) -> Option<(String, bool)> {
     let namespace = &one.namespace;
     if namespace.database().is_empty() && namespace.collection() == OPLOG {
-        return Some(("the oplog is not replayed by this version".to_owned(), false));
+        return Some(("the oplog of an archive is not replayed by this version".to_owned(), false));
+    }
+    if matches!(special::of(namespace), Some(Special::Users | Special::Roles)) {
+        let reason = "users and roles of an archive are not restored by this version";
+        return Some((reason.to_owned(), false));
     }
     if let Some(logical) = namespace.of_buckets() {
         let reason = format!("holds buckets, but the metadata of `{logical}` is not in the list");

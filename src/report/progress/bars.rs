@@ -81,6 +81,8 @@ impl Bars {
                 let indexes = format!("indexes {} of {}", count(done as u64), count(all as u64));
                 words(share, &indexes)
             }
+            (Some(Phase::Users), _) => words(share, "restoring users and roles"),
+            (Some(Phase::Oplog), _) => words(share, &super::lines::oplog(glance)),
             (Some(Phase::Views), _) => words(share, "creating views"),
             (_, Some(stall)) => words(share, &stall),
             _ => numbers(share, glance.inserted, glance.rate.documents, glance.time_left),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::limits::{BARS_MAX, PROGRESS_LINE_INTERVAL};
-use crate::report::event::Phase;
+use crate::report::event::{OplogTime, Phase};
 use crate::report::format::{duration, one_line, percent, remaining};
 use crate::report::rate::Rate;
 use crate::report::tally::{CollectionTally, State, Tally};
@@ -30,6 +30,8 @@ pub(super) struct Glance {
     pub(super) collections: (usize, usize),
     /// Indexes that are built or given up, and all of them.
     pub(super) indexes: (usize, usize),
+    /// Entries of the oplog that are applied, and when the last of them happened.
+    pub(super) oplog: (u64, Option<OplogTime>),
     /// The first few of the collections that are worked on.
     pub(super) active: Vec<ActiveCollection>,
     /// How many more are worked on.
@@ -91,6 +93,7 @@ impl Glance {
                 collections.iter().map(indexes_over).sum(),
                 collections.iter().map(|one| one.planned.indexes).sum(),
             ),
+            oplog: tally.oplog().map_or((0, None), |oplog| (oplog.entries, oplog.last)),
             active: active
                 .take(BARS_MAX)
                 .map(|(collection, one)| ActiveCollection::of(tally, (collection, one), at))

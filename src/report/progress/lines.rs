@@ -64,10 +64,20 @@ fn line(glance: &Glance) -> Option<String> {
             let (done, all) = glance.indexes;
             format!("indexes: {} of {} done", count(done as u64), count(all as u64))
         }
+        Phase::Users => "users and roles are restored".to_owned(),
+        Phase::Oplog => oplog(glance),
         Phase::Views => "views are created".to_owned(),
         Phase::Ended => return None,
     };
     Some(format!("{line}{}", active(glance)))
+}
+
+/// How far the oplog is, which does not tell its length.
+pub(super) fn oplog(glance: &Glance) -> String {
+    let (entries, last) = glance.oplog;
+    let entries = counted(entries, "entry", "entries");
+    let until = last.map_or_else(String::new, |last| format!(", to {last}"));
+    format!("oplog: {entries} applied{until}")
 }
 
 fn pace(glance: &Glance) -> String {

@@ -44,7 +44,10 @@ impl News {
         };
         match event {
             Event::Retried { collection, reason, delay } => {
-                let line = about(*collection, reason);
+                let line = match collection {
+                    Some(collection) => about(*collection, reason),
+                    None => one_line(reason),
+                };
                 self.retry(at, &format!("retry: {line}; again in {}", duration(*delay)));
             }
             Event::Note { collection, text } => {
@@ -60,6 +63,9 @@ impl News {
             Event::IndexFailed { collection, index, reason } => {
                 let text = format!("index {index} not built: {reason}");
                 self.lines.push(format!("failed: {}", about(*collection, &text)));
+            }
+            Event::UsersEnded { failure: Some(failure) } => {
+                self.lines.push(format!("failed: users and roles: {}", one_line(failure)));
             }
             Event::IndexBuilt { collection, index, took } if self.is_verbose() => {
                 let text = format!("index {index} built in {}", duration(*took));
@@ -168,7 +174,7 @@ mod tests {
     fn retries_are_told_once_a_second() {
         let retried = |at| {
             let delay = Duration::from_millis(200);
-            (at, Event::Retried { collection: 0, reason: "no primary".into(), delay })
+            (at, Event::Retried { collection: Some(0), reason: "no primary".into(), delay })
         };
         let mut events = clean(0);
         events.extend([100, 200, 300, 1200, 1300].map(retried));

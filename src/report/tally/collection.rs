@@ -92,6 +92,11 @@ impl CollectionTally {
         }
     }
 
+    /// One that the oplog made: it has no file, and its documents came with the oplog.
+    pub(super) fn added(planned: &PlannedCollection) -> Self {
+        Self { state: State::Indexing, ..Self::new(planned) }
+    }
+
     /// Takes an event about this collection into account that takes it from one state to the next.
     pub(super) fn apply(&mut self, at: Duration, event: &Event) {
         match event {

@@ -71,6 +71,10 @@ pub struct PhaseTimes {
     pub total: Duration,
     /// While documents were read and written.
     pub data: Duration,
+    /// While users and roles were restored.
+    pub users: Duration,
+    /// While the oplog was replayed.
+    pub oplog: Duration,
     /// While only index builds were left.
     pub indexes: Duration,
     /// While indexes that delete documents were built.
@@ -83,6 +87,8 @@ impl PhaseTimes {
     pub(super) fn add(&mut self, phase: Phase, time: Duration) {
         match phase {
             Phase::Data => self.data += time,
+            Phase::Users => self.users += time,
+            Phase::Oplog => self.oplog += time,
             Phase::Indexes => self.indexes += time,
             Phase::TimeToLive => self.time_to_live += time,
             Phase::Views => self.views += time,

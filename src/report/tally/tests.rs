@@ -98,6 +98,8 @@ fn rates_are_those_of_the_data_phase() {
     assert_eq!(
         tally.times(),
         PhaseTimes {
+            users: Duration::ZERO,
+            oplog: Duration::ZERO,
             total: seconds(12),
             data: seconds(4),
             indexes: seconds(5),

@@ -68,7 +68,7 @@ FINISHED WITH FAILURES: 8 documents rejected, 1 index not built; 9,990 documents
 
   notes      2
     shop.orders: the index when_1 had the unknown option safe, which was left out
-    the oplog is not replayed
+    the target is a standalone server
 
   balance    10,000 read = 9,990 inserted + 2 already there + 8 rejected + 0 unsent
   exit       3: finished, but some documents or indexes failed
@@ -186,4 +186,17 @@ fn a_thousand_collections_are_not_all_listed() {
     let text = summary(&report, &PLAIN);
     assert!(text.contains("  and 993 collections more\n"), "{text}");
     assert!(text.lines().count() <= 30, "{text}");
+}
+
+#[test]
+fn users_and_the_oplog_have_lines_of_their_own() {
+    let text = summary(&samples::with_users_and_oplog(), &Style { width: 300, ..PLAIN });
+    for line in [
+        "2 users and 1 role NOT restored: cannot be merged: not authorized",
+        "shop.ann, shop.bob, shop.clerk",
+        "1,200 entries with 1,250 operations applied, 3 of the source alone left out",
+        "NOT COMPLETE: users and roles not restored",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
 }

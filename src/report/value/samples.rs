@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Context, DumpFacts, OptionValue, Outcome, Report, Skipped, TargetFacts};
 use crate::namespace::Namespace;
-use crate::report::event::{Event, Phase, PlannedCollection, Rejection};
+use crate::report::event::{Event, OplogTime, Phase, PlannedCollection, Rejection};
 use crate::report::tally::Tally;
 
 pub(crate) fn planned(collection: &str, origin_bytes: u64, indexes: usize) -> PlannedCollection {
@@ -175,7 +175,7 @@ pub(crate) fn with_failures() -> Report {
     }
     let retried = Duration::from_millis(100);
     events.extend([
-        (1000, Event::Retried { collection: 0, reason: "network".into(), delay: retried }),
+        (1000, Event::Retried { collection: Some(0), reason: "network".into(), delay: retried }),
         (2200, Event::IndexBegan { collection: 0, index: "number_1".into() }),
         (2300, index_failed(0)),
         (2300, Event::IndexBegan { collection: 0, index: "when_1".into() }),
@@ -196,8 +196,41 @@ pub(crate) fn with_failures() -> Report {
                 text: "the index when_1 had the unknown option safe, which was left out".into(),
             },
         ),
-        (2500, Event::Note { collection: None, text: "the oplog is not replayed".into() }),
+        (2500, Event::Note { collection: None, text: "the target is a standalone server".into() }),
         (2500, Event::PhaseBegan(Phase::Ended)),
+    ]);
+    report(&events, context())
+}
+
+/// A run with users, of which the server refused the merge, and an oplog with a limit.
+pub(crate) fn with_users_and_oplog() -> Report {
+    let mut events = begin(vec![planned("orders", 1_000_000, 1)]);
+    let time = |seconds, increment| OplogTime { seconds, increment };
+    let (users, roles) = (vec!["shop.ann".into(), "shop.bob".into()], vec!["shop.clerk".into()]);
+    events.push((0, Event::UsersPlanned { users, roles }));
+    events.push((0, Event::OplogPlanned { path: "dump/oplog.bson".into() }));
+    load(&mut events, 0, 200, 1, [1000, 1_000_000]);
+    let failure = Some("cannot be merged: not authorized (server code 13)".into());
+    events.extend([
+        (1200, Event::DataEnded { collection: 0 }),
+        (1200, Event::PhaseBegan(Phase::Users)),
+        (1300, Event::UsersEnded { failure }),
+        (1300, Event::PhaseBegan(Phase::Oplog)),
+        (
+            1400,
+            Event::OplogApplied {
+                entries: 1200,
+                operations: 1250,
+                left_out: 3,
+                first: time(1_700_000_000, 1),
+                last: time(1_700_000_060, 7),
+            },
+        ),
+        (1400, Event::OplogEnded { reached_limit: true }),
+        (1400, Event::CollectionAdded(planned("made", 0, 0))),
+        (1400, Event::CollectionEnded { collection: 0 }),
+        (1400, Event::CollectionEnded { collection: 1 }),
+        (1500, Event::PhaseBegan(Phase::Ended)),
     ]);
     report(&events, context())
 }
@@ -242,5 +275,13 @@ pub(crate) fn unbalanced() -> Report {
 
 /// One report of each kind.
 pub(crate) fn all() -> Vec<Report> {
-    vec![clean(), with_failures(), interrupted(), failed_collection(), stopped(), unbalanced()]
+    vec![
+        clean(),
+        with_failures(),
+        with_users_and_oplog(),
+        interrupted(),
+        failed_collection(),
+        stopped(),
+        unbalanced(),
+    ]
 }

@@ -3,6 +3,11 @@
 use super::*;
 use crate::report::event::{Event, Phase};
 
+fn users(events: &mut Vec<Event>, failure: Option<&str>) {
+    events.push(Event::UsersPlanned { users: vec!["shop.ann".into()], roles: vec![] });
+    events.push(Event::UsersEnded { failure: failure.map(str::to_owned) });
+}
+
 type Change = fn(&mut Vec<Event>, &mut Context);
 
 fn status(change: Change) -> ExitStatus {
@@ -17,7 +22,7 @@ fn status(change: Change) -> ExitStatus {
 }
 
 /// What is changed of a clean run, and the status that this must lead to.
-const STATUSES: [(&str, Change, ExitStatus); 12] = [
+const STATUSES: [(&str, Change, ExitStatus); 15] = [
     ("a clean run", |_, _| {}, ExitStatus::Restored),
     ("a document is refused", |events, _| add(events, [0, 0, 1]), ExitStatus::Failures),
     ("an index fails", |events, _| events.push(samples::index_failed(0)), ExitStatus::Failures),
@@ -36,6 +41,13 @@ const STATUSES: [(&str, Change, ExitStatus); 12] = [
             add(events, [0, 0, 0]);
             events.push(Event::Unsent { collection: 0, documents: 1 });
         },
+        ExitStatus::Stopped,
+    ),
+    ("users fail", |events, _| users(events, Some("not authorized")), ExitStatus::Stopped),
+    ("users are restored", |events, _| users(events, None), ExitStatus::Restored),
+    (
+        "an oplog is left",
+        |events, _| events.push(Event::OplogPlanned { path: "oplog.bson".into() }),
         ExitStatus::Stopped,
     ),
     (

@@ -9,7 +9,7 @@ use restorm::batch::Batch;
 use restorm::load::Stop;
 use restorm::namespace::Namespace;
 use restorm::target::{
-    Documents, Fault, Insert, OnRefusal, Target, TargetError, Validators, WriteFailure,
+    Documents, Fault, Insert, MergeUsers, OnRefusal, Target, TargetError, Validators, WriteFailure,
     WriteOutcome,
 };
 
@@ -399,6 +399,22 @@ impl Target for FaultyTarget {
 
     async fn expire_after(&self, namespace: &Namespace, _: &Bson) -> Result<(), TargetError> {
         self.command("collMod", about(namespace), |_| Ok(())).await
+    }
+
+    async fn apply_ops(
+        &self,
+        operations: &[RawDocumentBuf],
+        _: Validators,
+    ) -> Result<(), TargetError> {
+        self.command("applyOps", operations.len() as u64, |_| Ok(())).await
+    }
+
+    async fn users_schema(&self) -> Result<i64, TargetError> {
+        Ok(5)
+    }
+
+    async fn merge_users(&self, _: &MergeUsers) -> Result<(), TargetError> {
+        self.command("merge", 0, |_| Ok(())).await
     }
 }
 
