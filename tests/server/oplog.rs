@@ -433,3 +433,97 @@ fn a_stop_while_the_server_is_away_ends_the_replay() {
     assert_eq!(restored.report["oplog"]["state"], "waiting");
     assert_eq!(ids(&server), [1, 2]);
 }
+
+/// The entries of the server's own oplog from this second on, as they are stored.
+fn oplog_of(server: &Server, from: Timestamp) -> Vec<Vec<u8>> {
+    let entries = stored(&server.client(), "local", "oplog.rs").into_iter();
+    let is_later = |bytes: &Vec<u8>| {
+        Document::from_reader(&bytes[..]).unwrap().get_timestamp("ts").unwrap() > from
+    };
+    entries.filter(is_later).collect()
+}
+
+fn now(server: &Server) -> Timestamp {
+    let reply = server.run("admin", doc! { "ping": 1 });
+    reply.get_timestamp("operationTime").unwrap()
+}
+
+#[test]
+fn the_oplog_of_a_busy_server_makes_another_one_like_it() {
+    let source = Server::replica_set(&[]);
+    let from = now(&source);
+    let run = |command: Document| source.run("shop", command);
+    let documents: Vec<_> = (0..300).map(|id| doc! { "_id": id, "n": id % 7, "a": [1] }).collect();
+    run(doc! { "insert": "orders", "documents": documents });
+    run(doc! { "createIndexes": "orders", "indexes": [
+        { "key": { "n": 1 }, "name": "n_1" }, { "key": { "n": 1, "_id": -1 }, "name": "n_id" },
+    ] });
+    run(doc! { "update": "orders", "updates": [
+        { "q": { "n": 3 }, "u": { "$inc": { "n": 10 }, "$push": { "a": 5 } }, "multi": true },
+        { "q": { "_id": 1 }, "u": { "replaced": true } },
+        { "q": { "_id": 1000 }, "u": { "$set": { "x": 1 } }, "upsert": true },
+    ] });
+    run(doc! { "delete": "orders", "deletes": [{ "q": { "n": 4 }, "limit": 0 }] });
+    run(doc! { "create": "log", "capped": true, "size": 8192, "max": 5 });
+    let lines: Vec<_> = (0..9).map(|id| doc! { "_id": id }).collect();
+    run(doc! { "insert": "log", "documents": lines });
+    run(doc! { "create": "few", "viewOn": "orders", "pipeline": [{ "$limit": 3 }] });
+    run(doc! { "create": "weather", "timeseries": { "timeField": "t", "metaField": "m" } });
+    let at = mongodb::bson::DateTime::from_millis(1_700_000_000_000);
+    run(doc! { "insert": "weather", "documents": [{ "t": at, "m": 1, "v": 2 }] });
+    run(doc! { "create": "french", "collation": { "locale": "fr" } });
+    run(doc! { "createIndexes": "french", "indexes": [{ "key": { "a": 1 }, "name": "a_1" }] });
+    run(doc! { "createIndexes": "orders", "indexes": [
+        { "key": { "at": 1 }, "name": "at_1", "expireAfterSeconds": 100_000 },
+    ] });
+    run(doc! { "collMod": "orders", "index": { "name": "at_1", "expireAfterSeconds": 200_000 } });
+    run(doc! { "collMod": "orders", "index": { "name": "n_id", "hidden": true } });
+    run(
+        doc! { "collMod": "orders", "validator": { "n": { "$gte": 0 } }, "validationAction": "warn" },
+    );
+    run(doc! { "insert": "old", "documents": [{ "_id": 1 }] });
+    run(doc! { "createIndexes": "old", "indexes": [{ "key": { "o": 1 }, "name": "o_1" }] });
+    source.run("admin", doc! { "renameCollection": "shop.old", "to": "shop.new" });
+    run(doc! { "insert": "other", "documents": [{ "_id": 2 }] });
+    source.run(
+        "admin",
+        doc! {
+            "renameCollection": "shop.other", "to": "shop.new", "dropTarget": true,
+        },
+    );
+    run(doc! { "insert": "gone", "documents": [{ "_id": 1 }] });
+    run(doc! { "drop": "gone" });
+    run(doc! { "insert": "round", "documents": [{ "_id": 1 }, { "_id": 2 }] });
+    run(doc! { "convertToCapped": "round", "size": 4096 });
+    run(doc! { "dropIndexes": "orders", "index": "n_1" });
+    transaction(&source);
+    let state = found(&source);
+
+    let dump = Dump::new();
+    dump.write("oplog.bson", &oplog_of(&source, from).concat());
+    let target = Server::replica_set(&[]);
+    let restored = replay(&target, &dump, &[]).ended(0);
+    assert_eq!(differences(&state, &found(&target)), [""; 0]);
+    assert!(restored.report["oplog"]["operations"].as_u64().unwrap() > 400);
+}
+
+/// A transaction with two large documents, which take several entries, and one that is aborted.
+fn transaction(server: &Server) {
+    let client = server.client();
+    let orders = client.database("shop").collection::<Document>("orders");
+    runtime().block_on(async {
+        let mut session = client.start_session().await.unwrap();
+        for (base, commits) in [(2000, true), (3000, false)] {
+            session.start_transaction().await.unwrap();
+            for id in base..base + 2 {
+                let large = doc! { "_id": id, "p": "x".repeat(10_000_000) };
+                orders.insert_one(large).session(&mut session).await.unwrap();
+            }
+            if commits {
+                session.commit_transaction().await.unwrap();
+            } else {
+                session.abort_transaction().await.unwrap();
+            }
+        }
+    });
+}
