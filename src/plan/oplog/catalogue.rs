@@ -112,7 +112,7 @@ impl Catalogue {
     /// Adds an index; it takes the place of one with its name.
     pub(super) fn create_index(
         &mut self,
-        namespace: Namespace,
+        namespace: &Namespace,
         spec: &RawDocument,
     ) -> Result<(), Error> {
         if !self.tracks() {
@@ -121,7 +121,7 @@ impl Catalogue {
         let spec = Document::try_from(spec).map_err(|error| damaged(&error))?;
         let indexed = self.collections.entry(namespace.clone()).or_default();
         let of = Surroundings {
-            namespace: &namespace,
+            namespace,
             options: &indexed.options,
             fixes: self.fixes,
             facts: &self.facts,
