@@ -28,8 +28,8 @@ use crate::report::{OptionValue, Progress, Report, Verbosity, json, text};
 /// Restore a dump into MongoDB
 ///
 /// Takes a dump directory as mongodump writes it, the folder of one database, one .bson file, or an
-/// archive from a file or a pipe; plain, gzip and zstd are told apart by their content. Documents arrive byte for byte as
-/// they were dumped, and every one of them is accounted for at the end.
+/// archive from a file or a pipe; plain, gzip and zstd are told apart by their content. Documents
+/// arrive byte for byte as they were dumped, and every one of them is accounted for at the end.
 #[derive(Args, Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "flags as typed; options have enums")]
 #[command(after_help = after_help())]
@@ -38,9 +38,6 @@ pub struct RestoreArgs {
     /// documents of one collection on standard input
     #[arg(default_value = DUMP_DEFAULT, value_name = "DUMP")]
     dump: PathBuf,
-
-    #[command(flatten)]
-    source: SourceArgs,
 
     /// Connection string, such as `mongodb://user:password@host:27017/?replicaSet=rs0`; where no
     /// server is named, that of the environment variable `RESTORM_URI`
@@ -68,6 +65,9 @@ pub struct RestoreArgs {
     /// Read everything and send nothing: measures the tool without a server
     #[arg(long, conflicts_with_all = ["uri", "host", "port"], help_heading = "Connection")]
     null: bool,
+
+    #[command(flatten, next_help_heading = "What is restored")]
+    source: SourceArgs,
 
     /// Restore only this database; for a database folder or a file, restore into it
     #[arg(long, short, value_name = "NAME", help_heading = "What is restored")]

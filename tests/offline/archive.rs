@@ -149,7 +149,7 @@ fn many_open_batches_stay_within_their_bound() {
 
 /// Waits for standard input that stays open, is told to end, and ends.
 #[track_caller]
-fn ends_while_waiting(arguments: &[&str], begun: &[u8]) -> String {
+fn ends_while_waiting(arguments: &[&str], first: &[u8]) -> String {
     let mut child = Command::new(env!("CARGO_BIN_EXE_restorm"))
         .args(["restore", "--null"])
         .args(arguments)
@@ -158,8 +158,8 @@ fn ends_while_waiting(arguments: &[&str], begun: &[u8]) -> String {
         .spawn()
         .expect("the program exists");
     let mut input = child.stdin.take().expect("standard input is piped");
-    input.write_all(begun).expect("it is read");
-    std::thread::sleep(Duration::from_millis(1000));
+    input.write_all(first).expect("it is read");
+    std::thread::sleep(Duration::from_secs(1));
     let began = Instant::now();
     let kill = format!("kill -INT {}", child.id());
     assert!(Command::new("sh").args(["-c", &kill]).status().expect("sh runs").success());

@@ -31,9 +31,9 @@ impl Header {
             let field = field.map_err(|error| error.to_string())?;
             match field.name {
                 b"concurrent_collections" => header.concurrent_collections = int(&field)?,
-                b"version" => header.version = text(&field)?.to_owned(),
-                b"server_version" => header.server_version = text(&field)?.to_owned(),
-                b"tool_version" => header.tool_version = text(&field)?.to_owned(),
+                b"version" => text(&field)?.clone_into(&mut header.version),
+                b"server_version" => text(&field)?.clone_into(&mut header.server_version),
+                b"tool_version" => text(&field)?.clone_into(&mut header.tool_version),
                 _ => {}
             }
         }

@@ -212,8 +212,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn document(number: usize) -> Vec<u8> {
+        let text = "x".repeat(3 * number % 97);
         let number = i64::try_from(number).expect("small");
-        doc! { "_id": number, "p": "x".repeat(3 * number as usize % 97) }.to_vec().expect("encodes")
+        doc! { "_id": number, "p": text }.to_vec().expect("encodes")
     }
 
     fn collections(count: usize) -> Vec<ArchivedCollection> {

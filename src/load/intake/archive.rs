@@ -1,8 +1,8 @@
 //! Turns an archive into batches: one thread takes it apart, and each collection that is open in it
 //! has a batch of its own.
 //!
-//! Nothing waits for anything else as long as there is room: a batch whose collection is not created
-//! yet, or whose worker is busy with the ones before it, is put aside while the others go on. What
+//! Nothing waits for anything else as long as there is room: a batch whose collection is not
+//! created yet, or whose worker is busy with the ones before it, is put aside while the others go on. What
 //! is put aside and what is open are bounded together; beyond the bound the largest open batches
 //! are sent before they are full.
 
@@ -104,7 +104,7 @@ impl<T: Target> ArchiveIntake<T> {
                         self.push(collection, frame, position);
                     }
                     documents += 1;
-                    if documents % LOOK_EVERY > 0 {
+                    if !documents.is_multiple_of(LOOK_EVERY) {
                         continue;
                     }
                 }
