@@ -47,9 +47,6 @@ pub struct RestoreArgs {
     #[arg(value_name = "DUMP")]
     positionals: Vec<PathBuf>,
 
-    #[command(flatten)]
-    source: SourceArgs,
-
     /// Print help; `-h` is the host, as in mongorestore
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
@@ -70,6 +67,9 @@ pub struct RestoreArgs {
     /// Read everything and send nothing: measures the tool without a server
     #[arg(long, help_heading = "Connection")]
     null: bool,
+
+    #[command(flatten, next_help_heading = "What is restored")]
+    source: SourceArgs,
 
     /// Restore only this database; for a database folder or a file, restore into it
     #[arg(long, short, value_name = "NAME", help_heading = "What is restored")]

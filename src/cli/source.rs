@@ -19,15 +19,15 @@ pub(super) struct SourceArgs {
     /// Read an archive: FILE, or standard input without it; an archive that is given as the dump is
     /// recognised without this flag
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = INPUT, help_heading = "What is restored")]
+    #[arg(default_missing_value = INPUT)]
     archive: Option<PathBuf>,
 
     /// The dump, as without a flag
-    #[arg(long, value_name = "PATH", help_heading = "What is restored")]
+    #[arg(long, value_name = "PATH")]
     dir: Option<PathBuf>,
 
     /// Accepted and not needed: what is compressed is known by its content
-    #[arg(long, help_heading = "What is restored")]
+    #[arg(long)]
     gzip: bool,
 }
 

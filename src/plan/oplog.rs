@@ -187,7 +187,7 @@ impl Replay {
             "renameCollection" => self.rename(entry, value),
             "createIndexes" => {
                 let spec = without(entry.object, |field| field == "createIndexes")?;
-                self.catalogue.create_index(entry.named(value)?, &spec)?;
+                self.catalogue.create_index(&entry.named(value)?, &spec)?;
                 Ok(Taken::command(None))
             }
             "commitIndexBuild" => self.commit_index_build(entry, value),
@@ -267,7 +267,7 @@ impl Replay {
         for spec in specs {
             let spec = spec.map_err(|error| damaged(&error))?;
             let spec = spec.as_document().ok_or_else(|| error("an index is no document"))?;
-            self.catalogue.create_index(entry.named(value)?, spec)?;
+            self.catalogue.create_index(&entry.named(value)?, spec)?;
         }
         Ok(Taken::command(None))
     }
@@ -276,7 +276,7 @@ impl Replay {
     fn legacy_index(&mut self, entry: &Entry<'_>) -> Result<Taken, Error> {
         let of = entry.object.get("ns").map_err(|error| damaged(&error))?;
         let of = namespace(of).ok_or_else(|| error("the index does not say of what it is"))?;
-        self.catalogue.create_index(of, entry.object)?;
+        self.catalogue.create_index(&of, entry.object)?;
         Ok(Taken::command(None))
     }
 }

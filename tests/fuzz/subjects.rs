@@ -1,5 +1,6 @@
 //! What is fuzzed: each function takes any bytes and panics where a promise is broken.
 
+use restorm::dump::archive::record::{BlockHeader, Header, Listed};
 use restorm::dump::filename::{self, Role};
 use restorm::dump::prelude::Prelude;
 use restorm::dump::{CollectionMetadata, extended_json};
@@ -61,5 +62,19 @@ pub(crate) fn filename(bytes: &[u8]) {
     let encoded = filename::encode(&collection);
     if !filename::is_cut(&encoded) {
         assert_eq!(filename::decode(&encoded), Ok(collection));
+    }
+}
+
+/// A document of an archive's own is understood or not; what is taken for one names a collection.
+pub(crate) fn records(bytes: &[u8]) {
+    let Ok(frame) = Frame::new(bytes) else { return };
+    if let Err(reason) = Header::parse(frame) {
+        assert!(!reason.is_empty());
+    }
+    if let Ok(listed) = Listed::parse(frame) {
+        assert!(!listed.collection.is_empty());
+    }
+    if let Ok(header) = BlockHeader::parse(frame) {
+        assert!(!header.collection.is_empty());
     }
 }

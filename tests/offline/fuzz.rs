@@ -12,12 +12,13 @@ const COPIES: u64 = 300;
 
 type Subject = (&'static str, fn(&[u8]));
 
-const SUBJECTS: [Subject; 5] = [
+const SUBJECTS: [Subject; 6] = [
     ("extended_json", subjects::extended_json),
     ("filename", subjects::filename),
     ("frames", subjects::frames),
     ("metadata", subjects::metadata),
     ("prelude", subjects::prelude),
+    ("records", subjects::records),
 ];
 
 #[test]

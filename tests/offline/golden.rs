@@ -41,7 +41,7 @@ fn check(name: &str, arguments: &[&str], status: i32) {
 }
 
 /// The dumps that are planned and inspected.
-const DUMPS: [&str; 7] = [
+const DUMPS: [&str; 10] = [
     "full_4.2",
     "full_4.4",
     "full_5.0",
@@ -49,6 +49,9 @@ const DUMPS: [&str; 7] = [
     "kitchen_6.0_gzip",
     "shop_users_6.0",
     "view_as_collection_6.0",
+    "full_6.0.archive",
+    "kitchen_4.2.archive",
+    "shop_6.0.archive.gz",
 ];
 
 #[test]

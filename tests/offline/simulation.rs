@@ -37,6 +37,8 @@ const SEEDS: u64 = 400;
 
 /// One restore, drawn from a seed.
 struct Scenario {
+    /// Whether the dump is read as an archive.
+    is_archive: bool,
     collections: Vec<Collection>,
     selection: Selection,
     settings: LoadSettings,
@@ -106,12 +108,17 @@ fn draw(root: &std::path::Path, chance: &mut Chance) -> Scenario {
         }
         _ => {}
     }
-    Scenario { collections, selection, settings, temper }
+    let is_archive = chance.percent(50);
+    if is_archive {
+        dump::archive(root, &collections, chance);
+    }
+    Scenario { is_archive, collections, selection, settings, temper }
 }
 
 fn run(seed: u64, root: &std::path::Path, scenario: &Scenario) -> Ended {
+    let path = if scenario.is_archive { root.join(dump::ARCHIVE) } else { root.join(DATABASE) };
     let inventory =
-        Dump::locate(root, None, None).and_then(|dump| dump.scan()).expect("a sound dump");
+        Dump::locate(&path, None, None).and_then(|dump| dump.scan()).expect("a sound dump");
     let held = scenario.collections.iter().filter(|collection| !collection.held.is_empty());
     let existing = held.map(|collection| ExistingCollection {
         namespace: Namespace::new(DATABASE, &collection.name),

@@ -212,10 +212,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn document(number: usize) -> Vec<u8> {
+        let text = "x".repeat(3 * number % 97);
         let number = i64::try_from(number).expect("small");
-        doc! { "_id": number, "p": "x".repeat(usize::try_from(3 * number % 97).expect("small")) }
-            .to_vec()
-            .expect("encodes")
+        doc! { "_id": number, "p": text }.to_vec().expect("encodes")
     }
 
     fn collections(count: usize) -> Vec<ArchivedCollection> {

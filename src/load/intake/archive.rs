@@ -2,9 +2,9 @@
 //! has a batch of its own.
 //!
 //! Nothing waits for anything else as long as there is room: a batch whose collection is not
-//! created yet, or whose worker is busy with the ones before it, is put aside while the others go on. What
-//! is put aside and what is open are bounded together; beyond the bound the largest open batches
-//! are sent before they are full.
+//! created yet, or whose worker is busy with the ones before it, is put aside while the others go
+//! on. What is put aside and what is open are bounded together; beyond the bound the largest open
+//! batches are sent before they are full.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -42,6 +42,36 @@ fn the_share_counts_bytes_of_files_and_ends_at_one() {
 }
 
 #[test]
+fn in_one_stream_only_the_whole_has_a_size() {
+    let mut tally = tally_of(vec![planned("a", 0, 0), planned("b", 0, 0)]);
+    tally.apply(Duration::ZERO, &Event::OneStream { bytes: Some(1000), compressed: true });
+    tally.apply(seconds(1), &written(0, [5, 0, 0], 2000, 250));
+    assert_eq!(tally.fraction_known(), Some(0.25));
+    assert_eq!(tally.bytes_expected(), Some(8000));
+    assert_eq!(tally.origin_bytes(), 1000);
+    tally.apply(seconds(2), &written(1, [5, 0, 0], 2000, 2000));
+    assert!(is_near(tally.fraction(), UNFINISHED_SHARE_MAX), "more than there is is not counted");
+}
+
+#[test]
+fn through_a_pipe_nothing_has_a_size() {
+    let mut tally = tally_of(vec![planned("a", 0, 0)]);
+    tally.apply(Duration::ZERO, &Event::OneStream { bytes: None, compressed: false });
+    tally.apply(seconds(1), &written(0, [5, 0, 0], 2000, 250));
+    assert_eq!((tally.fraction_known(), tally.bytes_expected()), (None, None));
+    assert_eq!(tally.time_left(seconds(1)), None);
+    assert_eq!(tally.origin_bytes(), 250, "what was read counts as its size");
+    for event in [
+        Event::DataEnded { collection: 0 },
+        Event::CollectionEnded { collection: 0 },
+        Event::PhaseBegan(Phase::Ended),
+    ] {
+        tally.apply(seconds(2), &event);
+    }
+    assert!(is_near(tally.fraction(), 1.0));
+}
+
+#[test]
 fn a_run_that_ends_early_is_not_done() {
     let mut tally = tally_of(vec![planned("a", 1000, 0)]);
     tally.apply(seconds(1), &written(0, [5, 0, 0], 400, 400));

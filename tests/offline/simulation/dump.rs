@@ -4,13 +4,18 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use bson::{Bson, Document, doc};
-use restorm::dump::{CollectionMetadata, IndexSpec};
+use restorm::dump::writer::archive::{ArchiveWriter, ArchivedCollection};
+use restorm::dump::{CollectionMetadata, Compression, IndexSpec};
 use restorm::frame::Frame;
+use restorm::namespace::Namespace;
 
 use crate::chance::Chance;
 
 /// The database of every simulated dump.
 pub(super) const DATABASE: &str = "sim";
+
+/// The archive of a simulated dump, where it is read as one.
+pub(super) const ARCHIVE: &str = "sim.archive";
 
 /// Begins the name of an index that the target refuses.
 pub(super) const REFUSED_INDEX: &str = "refused";
@@ -74,6 +79,34 @@ pub(super) fn make(root: &Path, chance: &mut Chance) -> Vec<Collection> {
         std::fs::write(metadata, collection.metadata.to_json()).expect("written");
     }
     collections
+}
+
+/// Writes the collections into an archive as well, their documents in turns that are drawn.
+pub(super) fn archive(root: &Path, collections: &[Collection], chance: &mut Chance) {
+    let listed: Vec<_> = collections
+        .iter()
+        .map(|collection| ArchivedCollection {
+            namespace: Namespace::new(DATABASE, &collection.name),
+            metadata: collection.metadata.clone(),
+        })
+        .collect();
+    let mut archive =
+        ArchiveWriter::begin(Vec::new(), Compression::None, 1, None, &listed).expect("begun");
+    let mut left: Vec<_> = collections.iter().map(|one| one.documents.iter()).collect();
+    let mut open: Vec<usize> = (0..left.len()).collect();
+    while !open.is_empty() {
+        let turn = chance.below(open.len());
+        let place = open[turn];
+        let documents: Vec<_> = left[place].by_ref().take(chance.between(1, 20)).collect();
+        for made in &documents {
+            archive.append(place, &made.bytes).expect("written");
+        }
+        if documents.is_empty() {
+            archive.end(place).expect("ended");
+            open.remove(turn);
+        }
+    }
+    std::fs::write(root.join(ARCHIVE), archive.finish().expect("finished")).expect("written");
 }
 
 fn collection(number: usize, chance: &mut Chance) -> Collection {
