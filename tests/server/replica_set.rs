@@ -52,7 +52,7 @@ fn a_set_is_found_by_any_of_its_members_and_a_secondary_alone_is_refused() {
 
 #[test]
 fn nothing_is_lost_or_doubled_when_the_primary_steps_down() {
-    const DOCUMENTS: i32 = 20_000;
+    const DOCUMENTS: i32 = 60_000;
     let set = ReplicaSet::of(3);
     let text = "x".repeat(500);
     let documents: Vec<_> =
