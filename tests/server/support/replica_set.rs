@@ -66,7 +66,9 @@ impl ReplicaSet {
     /// Makes the primary step down.
     pub(crate) fn step_down(&self) {
         let admin = self.client.database("admin");
-        let command = doc! { "replSetStepDown": 10, "secondaryCatchUpPeriodSecs": 5 };
+        // At once, whatever is on its way: a polite step-down waits for a moment without writes.
+        let command =
+            doc! { "replSetStepDown": 10, "secondaryCatchUpPeriodSecs": 0, "force": true };
         runtime()
             .block_on(async { admin.run_command(command).await })
             .expect("the primary steps down");
