@@ -3,10 +3,13 @@
 //! The only user of clap and the only place that prints.
 
 pub mod inspect;
+pub mod mongorestore;
 mod output;
 pub mod restore;
 pub mod seed;
 mod signals;
+
+use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
@@ -35,13 +38,33 @@ fn exit_table() -> String {
 }
 
 /// Parses the command line and runs it.
+///
+/// Under the name `mongorestore` the program is that one.
 pub async fn run() -> ExitStatus {
-    let outcome = match Cli::parse().command {
-        Command::Restore(args) => restore::run(*args).await,
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if mongorestore::is_meant(words.first()) {
+        return mongorestore::run(words.split_off(1)).await;
+    }
+    let (words, notes) = match translate(words) {
+        Ok(translated) => translated,
+        Err(error) => return refuse(&error),
+    };
+    let outcome = match Cli::parse_from(words).command {
+        Command::Restore(args) => restore::run(*args, &notes).await,
         Command::Inspect(args) => inspect::run(args),
         Command::Seed(args) => seed::run(args),
     };
     outcome.unwrap_or_else(|error| refuse(&error))
+}
+
+/// Takes the words of `restore` as mongorestore does; those of other commands stay.
+fn translate(mut words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<String>), Error> {
+    if words.get(1).is_none_or(|command| command != "restore") {
+        return Ok((words, Vec::new()));
+    }
+    let translated = mongorestore::words::translate(words.split_off(2))?;
+    words.extend(translated.words);
+    Ok((words, translated.notes))
 }
 
 /// Shows an error with its hint.

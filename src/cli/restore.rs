@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 
+use crate::cli::mongorestore::DropInArgs;
 use crate::cli::output::{self, Stream};
-use crate::cli::signals;
+use crate::cli::signals::{self, Voice};
 use crate::command::restore::{
     BatchLimits, Connection, Destination, ExistingPolicy, IndexPolicy, Insertion, Journal,
     LoadSettings, Mode, OnRejection, Order, RestoreOptions, Restored, Selection, Stop, Validation,
@@ -22,7 +23,7 @@ use crate::limits::{
     WORKERS_DEFAULT, WORKERS_MAX,
 };
 use crate::report::text::{Colour, Style};
-use crate::report::{OptionValue, Progress, Report, Verbosity, json, text};
+use crate::report::{Observer, OptionValue, Progress, Report, Verbosity, json, text};
 
 /// Restore a dump into MongoDB
 ///
@@ -104,10 +105,10 @@ pub struct RestoreArgs {
     #[arg(value_parser = at_most(PARALLEL_COLLECTIONS_MAX))]
     parallel_collections: usize,
 
-    /// Batches in flight, over all collections
-    #[arg(long, value_name = "N", default_value_t = WORKERS_DEFAULT)]
+    /// Batches in flight, over all collections [default: 8]
+    #[arg(long, value_name = "N")]
     #[arg(value_parser = at_most(WORKERS_MAX), help_heading = "How it is done")]
-    workers: usize,
+    workers: Option<usize>,
 
     /// Documents in a batch, at most
     #[arg(long, alias = "batchSize", value_name = "N", default_value_t = BATCH_DOCUMENTS_DEFAULT)]
@@ -136,12 +137,26 @@ pub struct RestoreArgs {
     /// Show every collection, index and skipped file
     #[arg(long, short, action = clap::ArgAction::Count, help_heading = "What is shown")]
     verbose: u8,
+
+    #[command(flatten)]
+    drop_in: DropInArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum OnOff {
     On,
     Off,
+}
+
+/// How much is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// Errors alone.
+    Quiet,
+    /// What a person needs to know.
+    Normal,
+    /// Everything.
+    Verbose,
 }
 
 fn after_help() -> String {
@@ -174,7 +189,7 @@ fn settings_default() -> LoadSettings {
 }
 
 /// A whole number from 1 to `most`.
-fn at_most(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
+pub(super) fn at_most(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
     move |text| match text.parse::<usize>() {
         Ok(number) if (1..=most).contains(&number) => Ok(number),
         _ => Err(format!("a whole number from 1 to {most} is needed")),
@@ -215,7 +230,7 @@ impl RestoreArgs {
             selection: self.selection(),
             settings: LoadSettings {
                 readers: self.parallel_collections,
-                workers: self.workers,
+                workers: self.workers(),
                 batch: BatchLimits::new(self.batch_documents, self.batch_bytes),
                 index_builds: self.parallel_index_builds,
                 on_rejection: if self.stop_on_error {
@@ -259,7 +274,7 @@ impl RestoreArgs {
             None if names_host => uri_of(self.host.as_deref(), self.port)?,
             None => of_environment().map_or_else(|| uri_of(None, None), Ok)?,
         };
-        let connections = self.workers + self.parallel_index_builds + crate::limits::CREATES_AHEAD;
+        let connections = self.workers() + self.parallel_index_builds + crate::limits::CREATES_AHEAD;
         Ok(Destination::Server(Connection {
             uri,
             write_concern: self.write_concern.clone(),
@@ -296,7 +311,7 @@ impl RestoreArgs {
         }
         for (name, value, default) in [
             ("parallel-collections", self.parallel_collections, PARALLEL_COLLECTIONS_DEFAULT),
-            ("workers", self.workers, WORKERS_DEFAULT),
+            ("workers", self.workers(), WORKERS_DEFAULT),
             ("batch-documents", self.batch_documents, BATCH_DOCUMENTS_DEFAULT),
             ("batch-bytes", self.batch_bytes, BATCH_BYTES_DEFAULT),
             ("parallel-index-builds", self.parallel_index_builds, PARALLEL_INDEX_BUILDS_DEFAULT),
@@ -312,6 +327,19 @@ impl RestoreArgs {
             tell("journal", if journal == OnOff::On { "on" } else { "off" }.to_owned());
         }
         told
+    }
+
+    fn workers(&self) -> usize {
+        self.workers.unwrap_or_else(|| self.drop_in.workers(self.parallel_collections))
+    }
+
+    /// How much is shown.
+    pub(super) fn shown(&self) -> Shown {
+        match (self.quiet, self.verbose) {
+            (true, _) => Shown::Quiet,
+            (false, 0) => Shown::Normal,
+            (false, _) => Shown::Verbose,
+        }
     }
 
     fn verbosity(&self) -> Verbosity {
@@ -356,17 +384,14 @@ fn has_port(host: &str) -> bool {
 }
 
 /// Runs the command and shows what came of it.
-pub(super) async fn run(args: RestoreArgs) -> Result<ExitStatus, Error> {
+pub(super) async fn run(args: RestoreArgs, notes: &[String]) -> Result<ExitStatus, Error> {
     let began = Instant::now();
-    let options = args.to_options()?;
-    if let Some(file) = &args.report {
-        check_writable(file)?;
+    for note in notes.iter().filter(|_| !args.quiet) {
+        output::say(&format!("note: {note}"));
     }
-    let stop = Stop::new();
-    signals::listen(stop.clone());
     let progress = Arc::new(args.progress(began));
     let observer = Arc::clone(&progress);
-    let restored = restore(&options, observer, stop, began).await;
+    let restored = restore_with(&args, observer, Voice::Restorm, began).await;
     progress.finish();
     match restored? {
         Restored::Planned(plan) => {
@@ -375,6 +400,22 @@ pub(super) async fn run(args: RestoreArgs) -> Result<ExitStatus, Error> {
         }
         Restored::Ran(report) => show(&args, &report),
     }
+}
+
+/// Runs the command and tells an observer.
+pub(super) async fn restore_with(
+    args: &RestoreArgs,
+    observer: Arc<dyn Observer>,
+    voice: Voice,
+    began: Instant,
+) -> Result<Restored, Error> {
+    let options = args.to_options()?;
+    if let Some(file) = &args.report {
+        check_writable(file)?;
+    }
+    let stop = Stop::new();
+    signals::listen(stop.clone(), voice);
+    restore(&options, observer, stop, began).await
 }
 
 /// Finds out before the restore that its report could not be written after it.
@@ -394,6 +435,12 @@ fn show(args: &RestoreArgs, report: &Report) -> Result<ExitStatus, Error> {
     if !(args.quiet && is_clean) {
         output::say(text::summary(report, &style(args.verbosity())).trim_end());
     }
+    write_report(args, report)?;
+    Ok(report.exit_status)
+}
+
+/// Writes the report as JSON where that was asked for.
+pub(super) fn write_report(args: &RestoreArgs, report: &Report) -> Result<(), Error> {
     if let Some(file) = &args.report {
         std::fs::write(file, json::render(report)?).map_err(|error| {
             Error::new(ErrorKind::Internal, format!("the report cannot be written: {error}"))
@@ -401,7 +448,7 @@ fn show(args: &RestoreArgs, report: &Report) -> Result<ExitStatus, Error> {
                 .hint("the restore itself has ended as shown above")
         })?;
     }
-    Ok(report.exit_status)
+    Ok(())
 }
 
 fn style(verbosity: Verbosity) -> Style {
