@@ -13,14 +13,14 @@ use crate::cli::signals::{self, Voice};
 use crate::command::restore::{
     BatchLimits, Connection, Destination, ExistingPolicy, IndexPolicy, Insertion, Journal,
     LoadSettings, Mode, OnRejection, Order, RestoreOptions, Restored, Selection, Stop, Validation,
-    WriteConcern, ZeroTimestamps, memory_bytes_max, restore,
+    WriteConcern, memory_bytes_max, restore,
 };
 use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::limits::{
     BATCH_BYTES_DEFAULT, BATCH_BYTES_MAX, BATCH_DOCUMENTS_DEFAULT, PARALLEL_COLLECTIONS_DEFAULT,
-    PARALLEL_COLLECTIONS_MAX, PARALLEL_INDEX_BUILDS_DEFAULT, REPORT_COLUMNS, RETRY_FOR,
-    WORKERS_DEFAULT, WORKERS_MAX,
+    PARALLEL_COLLECTIONS_MAX, PARALLEL_INDEX_BUILDS_DEFAULT, REPORT_COLUMNS, WORKERS_DEFAULT,
+    WORKERS_MAX,
 };
 use crate::report::text::{Colour, Style};
 use crate::report::{Observer, OptionValue, Progress, Report, Verbosity, json, text};
@@ -160,7 +160,7 @@ pub(super) enum Shown {
 }
 
 fn after_help() -> String {
-    let megabytes = memory_bytes_max(&settings_default()) >> 20;
+    let megabytes = memory_bytes_max(&LoadSettings::default()) >> 20;
     format!(
         "Memory: buffers take at most \
          parallel-collections × (256K + batch-bytes) + (2 + 5 × workers) × batch-bytes, \
@@ -174,18 +174,6 @@ fn after_help() -> String {
          Exit status:\n{}",
         ExitStatus::table()
     )
-}
-
-fn settings_default() -> LoadSettings {
-    LoadSettings {
-        readers: PARALLEL_COLLECTIONS_DEFAULT,
-        workers: WORKERS_DEFAULT,
-        batch: BatchLimits::new(BATCH_DOCUMENTS_DEFAULT, BATCH_BYTES_DEFAULT),
-        index_builds: PARALLEL_INDEX_BUILDS_DEFAULT,
-        zero_timestamps: ZeroTimestamps::Detoured,
-        on_rejection: OnRejection::GoOn,
-        retry_for: RETRY_FOR,
-    }
 }
 
 /// A whole number from 1 to `most`.
@@ -238,7 +226,7 @@ impl RestoreArgs {
                 } else {
                     OnRejection::GoOn
                 },
-                ..settings_default()
+                ..LoadSettings::default()
             },
             mode: if self.dry_run { Mode::DryRun } else { Mode::Restore },
             told: self.told(),
@@ -486,7 +474,7 @@ mod tests {
         let options = options("").expect("parsed");
         assert_eq!(options.dump, PathBuf::from("dump"));
         assert_eq!(options.selection, Selection::default());
-        assert_eq!(options.settings, settings_default());
+        assert_eq!(options.settings, LoadSettings::default());
         assert_eq!(options.mode, Mode::Restore);
         assert!(options.told.is_empty());
         assert_eq!(uri(""), "mongodb://localhost/");

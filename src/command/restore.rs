@@ -1,5 +1,7 @@
 //! Restores a dump: dump → plan → reader → batch → load → target → report.
 
+mod library;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,8 +22,9 @@ use crate::target::Target;
 use crate::target::mongo::MongoTarget;
 pub use crate::target::mongo::{Connection, Journal, WriteConcern};
 use crate::target::null::NullTarget;
+pub use library::Restore;
 
-/// What to restore, where to, and how.
+/// What to restore, where to, and how; [`RestoreOptions::new`] has the defaults.
 #[derive(Clone, Debug)]
 pub struct RestoreOptions {
     /// The dump: its root, the folder of one database, or one `.bson` file.
@@ -42,6 +45,22 @@ pub struct RestoreOptions {
     pub told: Vec<OptionValue>,
 }
 
+impl RestoreOptions {
+    /// A restore of the whole dump into this destination, with the defaults of the command line.
+    pub fn new(dump: impl Into<PathBuf>, destination: Destination) -> Self {
+        Self {
+            dump: dump.into(),
+            database: None,
+            collection: None,
+            destination,
+            selection: Selection::default(),
+            settings: LoadSettings::default(),
+            mode: Mode::Restore,
+            told: Vec::new(),
+        }
+    }
+}
+
 /// Where documents go.
 #[derive(Clone, Debug)]
 pub enum Destination {
@@ -49,6 +68,13 @@ pub enum Destination {
     Server(Connection),
     /// Nowhere: they are read, put into batches, and dropped.
     Null,
+}
+
+impl Destination {
+    /// The server at this connection string.
+    pub fn server(uri: impl Into<String>) -> Self {
+        Self::Server(Connection::new(uri))
+    }
 }
 
 /// Whether a plan is run.
@@ -86,7 +112,7 @@ pub async fn restore(
     let inventory = dump.scan()?;
     match &options.destination {
         Destination::Null => {
-            let run = Restore { options, inventory, facts: ServerFacts::null(), began };
+            let run = Prepared { options, inventory, facts: ServerFacts::null(), began };
             run.into(Arc::new(NullTarget), "nowhere (null target)", observer, stop).await
         }
         Destination::Server(connection) => {
@@ -95,21 +121,21 @@ pub async fn restore(
                 inventory.entries.iter().map(|entry| entry.namespace.database()).collect();
             facts.existing = target.existing(databases.into_iter()).await?;
             let description = target.description().to_owned();
-            let run = Restore { options, inventory, facts, began };
+            let run = Prepared { options, inventory, facts, began };
             run.into(Arc::new(target), &description, observer, stop).await
         }
     }
 }
 
 /// A restore whose dump is listed and whose target is known.
-struct Restore<'a> {
+struct Prepared<'a> {
     options: &'a RestoreOptions,
     inventory: Inventory,
     facts: ServerFacts,
     began: Instant,
 }
 
-impl Restore<'_> {
+impl Prepared<'_> {
     async fn into<T: Target>(
         self,
         target: Arc<T>,

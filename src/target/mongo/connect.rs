@@ -5,7 +5,9 @@ use mongodb::options::{Acknowledgment, ClientOptions, ServerAddress};
 use mongodb::{Client, error::ErrorKind as DriverErrorKind};
 
 use crate::error::{Error, ErrorKind};
-use crate::limits::CONNECT_TIMEOUT;
+use crate::limits::{
+    CONNECT_TIMEOUT, CREATES_AHEAD, PARALLEL_INDEX_BUILDS_DEFAULT, WORKERS_DEFAULT,
+};
 use crate::target::mongo::MongoTarget;
 use crate::target::{Fault, TargetError};
 
@@ -20,6 +22,19 @@ pub struct Connection {
     pub journal: Option<Journal>,
     /// How many connections may be open at once.
     pub connections_max: u32,
+}
+
+impl Connection {
+    /// The server at this connection string, with the defaults of the command line.
+    pub fn new(uri: impl Into<String>) -> Self {
+        let connections = WORKERS_DEFAULT + PARALLEL_INDEX_BUILDS_DEFAULT + CREATES_AHEAD;
+        Self {
+            uri: uri.into(),
+            write_concern: None,
+            journal: None,
+            connections_max: u32::try_from(connections).unwrap_or(u32::MAX),
+        }
+    }
 }
 
 /// Whether an acknowledgement waits until the journal is on disk.
