@@ -18,7 +18,7 @@ use crate::exit::ExitStatus;
 
 /// Parallel bulk restore for MongoDB.
 #[derive(Debug, Parser)]
-#[command(name = "restorm", version, max_term_width = 100)]
+#[command(name = "restorm", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = exit_table())]
 pub struct Cli {
     #[command(subcommand)]

@@ -14,4 +14,6 @@ mod golden;
 mod help;
 mod inspect_json;
 mod mangling;
+mod mongorestore;
+mod options;
 mod simulation;

@@ -19,6 +19,8 @@ mod faults;
 mod golden;
 mod harness;
 mod interruption;
+mod library;
+mod mongorestore;
 mod options;
 mod recompression;
 mod write_concern;

@@ -96,11 +96,9 @@ impl Translator {
     }
 
     /// Whether the option of mongorestore is meant, rather than one of ours with the same name:
-    /// `--journal` alone was once a flag, `--journal off` is ours.
+    /// `--journal` was once a flag, ours has a value.
     fn is_meant(&mut self, option: &PeerOption, value: Option<&OsString>) -> bool {
-        let next = self.rest.peek().map(OsString::as_os_str);
-        let is_ours = |value: &OsStr| value == "on" || value == "off";
-        option.long != "journal" || (value.is_none() && !next.is_some_and(is_ours))
+        option.long != "journal" || (value.is_none() && !self.next_is_value())
     }
 
     /// One letter after the other, until one takes the rest as its value.
@@ -377,7 +375,8 @@ mod tests {
             "--batch-bytes 5K --journal off -q -- --db x",
         );
         becomes(&["--journal=on"], "--journal=on");
-        refused(&["--journal", "dump"], "start a mongod");
+        refused(&["dump", "--journal"], "start a mongod");
+        refused(&["--journal", "--drop"], "start a mongod");
         refused(&["--dbpath", "x"], "start a mongod");
         refused(&["--directoryperdb"], "start a mongod");
     }
