@@ -86,7 +86,9 @@ async fn main() -> ExitCode {
     };
     match migrate(&dump, &uri, arguments.next(), Arc::default()).await {
         Ok(report) => {
-            summary(&report).iter().for_each(|line| println!("{line}"));
+            for line in summary(&report) {
+                println!("{line}");
+            }
             ExitCode::from(u8::from(report.exit_status != ExitStatus::Restored))
         }
         Err(error) => {

@@ -106,8 +106,7 @@ fn parse(words: Vec<OsString>) -> Result<Parsed, Error> {
 
 /// The version as mongorestore tells it, with our own beside it.
 fn version() -> String {
-    let (own, os, arch) =
-        (env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH);
+    let (own, os, arch) = (env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH);
     format!("mongorestore version: {PEER_VERSION} (restorm {own})\n   os: {os}\n   arch: {arch}\n")
 }
 

@@ -177,7 +177,9 @@ fn after_help() -> String {
 }
 
 /// A whole number from 1 to `most`.
-pub(super) fn at_most(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
+pub(super) fn at_most(
+    most: usize,
+) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
     move |text| match text.parse::<usize>() {
         Ok(number) if (1..=most).contains(&number) => Ok(number),
         _ => Err(format!("a whole number from 1 to {most} is needed")),
@@ -262,7 +264,8 @@ impl RestoreArgs {
             None if names_host => uri_of(self.host.as_deref(), self.port)?,
             None => of_environment().map_or_else(|| uri_of(None, None), Ok)?,
         };
-        let connections = self.workers() + self.parallel_index_builds + crate::limits::CREATES_AHEAD;
+        let connections =
+            self.workers() + self.parallel_index_builds + crate::limits::CREATES_AHEAD;
         Ok(Destination::Server(Connection {
             uri,
             write_concern: self.write_concern.clone(),

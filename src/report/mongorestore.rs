@@ -104,9 +104,7 @@ impl Log {
 
 /// The last line of every run.
 fn total(restored: u64, failed: u64) -> String {
-    format!(
-        "{restored} document(s) restored successfully. {failed} document(s) failed to restore."
-    )
+    format!("{restored} document(s) restored successfully. {failed} document(s) failed to restore.")
 }
 
 impl Observer for Log {
@@ -262,10 +260,10 @@ fn progress(tally: &Tally) -> Vec<String> {
 /// A bar, the name, the bytes and the share.
 fn row(tally: &CollectionTally) -> [String; 4] {
     let (done, all) = (tally.counts.origin_bytes_acknowledged, tally.planned.origin_bytes);
-    let filled = if all == 0 { 0 } else { (done.saturating_mul(BAR_CELLS) / all).min(BAR_CELLS) };
-    let filled = usize::try_from(filled).unwrap_or_default();
+    let parts = |of: u64| done.saturating_mul(of).checked_div(all).unwrap_or_default();
+    let filled = usize::try_from(parts(BAR_CELLS).min(BAR_CELLS)).unwrap_or_default();
     let cells = usize::try_from(BAR_CELLS).unwrap_or_default();
-    let thousandths = if all == 0 { 0 } else { done.saturating_mul(1000) / all };
+    let thousandths = parts(1000);
     [
         format!("[{}{}]", "#".repeat(filled), ".".repeat(cells - filled)),
         data_namespace(tally).to_string(),
@@ -400,7 +398,8 @@ mod tests {
     fn refused_documents_are_shown_until_there_are_enough() {
         let planned = samples::clean_events().remove(0);
         let lines = written(Level::Normal, &[planned, rejected(3), rejected(30)], |_| {});
-        let shown = lines.iter().filter(|line| line.starts_with("continuing through error: E11000"));
+        let shown =
+            lines.iter().filter(|line| line.starts_with("continuing through error: E11000"));
         assert_eq!(shown.count(), FAILURE_SAMPLES);
     }
 

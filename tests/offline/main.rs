@@ -5,6 +5,7 @@
 #[path = "../support/program.rs"]
 mod program;
 
+mod better;
 mod broken;
 mod chance;
 mod cli;

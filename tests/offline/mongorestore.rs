@@ -12,10 +12,10 @@ fn testdata() -> PathBuf {
 /// Runs the binary under the other name, in `testdata`.
 fn run(line: &str) -> Finished {
     let folder = tempfile::tempdir().expect("a folder");
-    let link = folder.path().join("mongorestore");
-    symlink(env!("CARGO_BIN_EXE_restorm"), &link).expect("a link");
+    let program = folder.path().join("mongorestore");
+    symlink(env!("CARGO_BIN_EXE_restorm"), &program).expect("a link");
     let words: Vec<_> = line.split_whitespace().collect();
-    Program::of(link.to_str().expect("a plain path"), &words).in_folder(testdata()).run()
+    Program::of(program.to_str().expect("a plain path"), &words).in_folder(testdata()).run()
 }
 
 /// The lines without their times, of which each must have one.
@@ -90,10 +90,7 @@ fn a_missing_dump_fails_with_the_counts_of_nothing() {
     assert_eq!(finished.status, Some(1));
     let lines = sentences(&finished.stderr);
     assert!(lines[0].starts_with("Failed: there is no dump at `nowhere`"), "{lines:?}");
-    assert_eq!(
-        lines[1],
-        "0 document(s) restored successfully. 0 document(s) failed to restore."
-    );
+    assert_eq!(lines[1], "0 document(s) restored successfully. 0 document(s) failed to restore.");
 }
 
 #[test]

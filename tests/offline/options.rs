@@ -99,9 +99,9 @@ impl Names {
     }
 
     /// Runs a line under both names.
-    fn run(&self, line: &[String]) -> [Finished; 2] {
+    fn run(&self, words: &[String]) -> [Finished; 2] {
         let link = self.link.to_str().expect("a plain path");
-        [Program::restorm(&["restore"]).args(line).run(), Program::of(link, line).run()]
+        [Program::restorm(&["restore"]).args(words).run(), Program::of(link, words).run()]
     }
 }
 

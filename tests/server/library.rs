@@ -13,7 +13,7 @@ use crate::support::dump::{Dump, genuine};
 use crate::support::{Server, differences, runtime};
 use mongodb::bson::doc;
 
-#[expect(dead_code, reason = "its main is not run here")]
+#[expect(dead_code, unreachable_pub, reason = "a program of its own, whose main is not run")]
 #[path = "../../examples/migrate.rs"]
 mod migrate;
 

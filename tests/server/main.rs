@@ -13,6 +13,7 @@
 mod program;
 mod support;
 
+mod better;
 mod bytes;
 mod failures;
 mod faults;
