@@ -24,4 +24,5 @@ mod library;
 mod mongorestore;
 mod options;
 mod recompression;
+mod versions;
 mod write_concern;

@@ -8,11 +8,13 @@ pub(crate) mod raw;
 mod restore;
 mod server;
 mod state;
+mod version;
 
 pub(crate) use mongod::Mongod;
 pub(crate) use restore::{Restore, Restored};
 pub(crate) use server::{PASSWORD, Server, connect};
 pub(crate) use state::{differences, md5_sum, state_of, stored};
+pub(crate) use version::{is_before, lacks, version_text};
 
 use std::sync::OnceLock;
 use tokio::runtime::{Builder, Runtime};
