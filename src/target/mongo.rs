@@ -8,6 +8,7 @@ mod command;
 mod connect;
 mod errors;
 mod facts;
+mod journal;
 mod outcome;
 
 use bson::{Bson, Document, RawBson, RawDocumentBuf, doc};

@@ -251,7 +251,7 @@ fn better_than_the_peer_the_prelude_is_read_and_not_complained_about() {
     let server = Server::lease();
     let restored = Restore::new(server.uri(), &genuine("full_6.0/shop")).run().ended(0);
     let whole = Restore::new(server.uri(), &genuine("full_6.0"));
-    let whole = whole.args(&["--db", "shop"]).run().ended(0);
+    let whole = whole.args(&["--db", "shop", "--drop"]).run().ended(0);
     for restored in [&restored, &whole] {
         let skipped = restored.report["skipped"].to_string();
         assert!(!skipped.contains("prelude"), "{skipped}");

@@ -242,11 +242,10 @@ fn buckets_of_a_time_series_are_the_ones_that_were_dumped() {
     Restore::new(server.uri(), &dump).args(&arguments).run().ended(0);
     let buckets = stored(&server.client(), "kitchen", "system.buckets.weather");
     assert_eq!(md5_sum(&buckets), md5_sum(&documents(&dump.join("system.buckets.weather.bson"))));
-    let expected = expected("full_6.0");
+    let mut expected = expected("full_6.0");
+    expected.as_object_mut().unwrap().retain(|namespace, _| namespace.contains("weather"));
     let found = found(&server);
-    for namespace in ["kitchen.weather", "kitchen.system.buckets.weather"] {
-        assert_eq!(found[namespace], expected[namespace]);
-    }
+    assert_eq!(differences(&expected, &found), [""; 0]);
     let kept = &found["kitchen.weather"]["options"]["expireAfterSeconds"]["$numberLong"];
     assert_eq!(kept, "315360000");
 }

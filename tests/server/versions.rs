@@ -15,9 +15,10 @@ const NAME_BYTES_MAX_BEFORE_4_4: usize = 120;
 /// Why the servers of this run cannot hold a collection, if they cannot.
 fn obstacle(namespace: &str, state: &Value) -> Option<&'static str> {
     let has = |option: &str| state["options"].get(option).is_some();
-    if is_before([5, 0]) && (has("timeseries") || namespace.contains("system.buckets.")) {
+    let is_buckets = namespace.contains("system.buckets.");
+    if is_before([5, 0]) && (has("timeseries") || is_buckets) {
         Some("timeseries")
-    } else if is_before([5, 3]) && has("clusteredIndex") {
+    } else if is_before([5, 3]) && has("clusteredIndex") && !is_buckets {
         Some("clusteredIndex")
     } else if is_before([4, 4]) && namespace.len() > NAME_BYTES_MAX_BEFORE_4_4 {
         Some("too long")

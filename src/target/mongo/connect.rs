@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::limits::{
     CONNECT_TIMEOUT, CREATES_AHEAD, PARALLEL_INDEX_BUILDS_DEFAULT, WORKERS_DEFAULT,
 };
-use crate::target::mongo::MongoTarget;
+use crate::target::mongo::{MongoTarget, journal};
 use crate::target::{Fault, TargetError};
 
 /// Which server to connect to, and how writes are acknowledged.
@@ -187,6 +187,7 @@ impl MongoTarget {
             description,
         };
         let facts = target.ask_facts().await.map_err(|error| target.unreachable(&error))?;
+        target.write_concern = journal::asked_for(target.write_concern, &facts);
         target.keeps_zero_timestamps = facts.keeps_zero_timestamps();
         target.ignores_unknown_index_options = facts.ignores_unknown_index_options();
         Ok((target, facts))
