@@ -30,7 +30,7 @@ mod tests {
     use bson::rawdoc;
 
     fn facts(topology: Topology, version: ServerVersion) -> ServerFacts {
-        ServerFacts { topology, version, ..ServerFacts::null() }
+        ServerFacts { version, topology, ..ServerFacts::null() }
     }
 
     #[test]
