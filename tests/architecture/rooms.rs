@@ -24,7 +24,8 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("command", &[VOCABULARY, FLOW, "load", "seed"]),
     // Options carry values whose types belong to the rooms that act on them.
     ("cli", &[VOCABULARY, OF_OPTIONS, "command", "report", "load::Stop"]),
-    ("lib", &[]),
+    // The library shows what programs need at its root.
+    ("lib", &["command", "report", VOCABULARY]),
     ("main", &["cli"]),
 ];
 
@@ -61,6 +62,10 @@ const CRATES: [(&str, &[&str]); 19] = [
         ],
     ),
     ("std::process::Command", &[]),
+    // A library neither prints nor ends the process that uses it.
+    ("std::process::exit", &["cli"]),
+    ("std::io::stdout", &["cli"]),
+    ("std::io::stderr", &["cli"]),
 ];
 
 /// Rooms that compute and do nothing else, so that property tests can say all about them.
