@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind as ClapErrorKind};
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser};
 
 use crate::cli::mongorestore::options::OPTIONS;
 use crate::cli::mongorestore::words::translate;
@@ -40,6 +40,11 @@ const DISTANCE_MAX: usize = 4;
 struct Line {
     #[command(flatten)]
     restore: RestoreArgs,
+}
+
+/// The command, whose usage is not that of `restorm restore`.
+fn command() -> clap::Command {
+    Line::command().override_usage("mongorestore [OPTIONS] [DUMP] [URI]")
 }
 
 /// Whether the program was called by this name.
@@ -96,7 +101,9 @@ enum Parsed {
 fn parse(words: Vec<OsString>) -> Result<Parsed, Error> {
     let translated = translate(words)?;
     let words = std::iter::once(OsString::from("mongorestore")).chain(translated.words);
-    match Line::try_parse_from(words) {
+    let parsed =
+        command().try_get_matches_from(words).and_then(|matches| Line::from_arg_matches(&matches));
+    match parsed {
         Ok(line) => Ok(Parsed::Run(Box::new(line), translated.notes)),
         Err(error) => match error.kind() {
             ClapErrorKind::DisplayHelp => Ok(Parsed::Told(error.to_string())),

@@ -52,6 +52,7 @@ fn companions(long: &str) -> &'static [&'static str] {
             &["--username=me", "--password=secret"]
         }
         "username" => &["--password=secret"],
+        "config" => &["--username=me"],
         "password" => &["--username=me"],
         _ => &[],
     }
@@ -65,7 +66,8 @@ fn forms(option: &PeerOption) -> Vec<Vec<String>> {
         Takes::Text | Takes::Number | Takes::List => {
             vec![vec![format!("--{long}"), text.into()], vec![format!("--{long}={text}")]]
         }
-        Takes::Optional => vec![vec![format!("--{long}")], vec![format!("--{long}={text}")]],
+        // Without a value it reads standard input, which the tests of archives do.
+        Takes::Optional => vec![vec![format!("--{long}={text}")]],
         Takes::Level => vec![vec![format!("--{long}")], vec![format!("--{long}=2")]],
     };
     match (option.short, option.takes) {
@@ -116,7 +118,7 @@ fn line(option: &PeerOption, form: &[String]) -> Vec<String> {
     let mut companions: Vec<_> = companions(option.long).iter().map(ToString::to_string).collect();
     if ["nsFrom", "nsTo"].contains(&option.long) && form[1..].iter().any(|w| w.starts_with("--")) {
         // They come in pairs.
-        companions.push(companions[0].clone());
+        companions.push(companions[0].replace('*', "orders"));
     }
     let names_dump = form.iter().any(|word| word.contains(MISSING));
     let dump = (!names_dump).then(|| MISSING.to_owned());
