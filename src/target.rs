@@ -209,6 +209,18 @@ pub struct TargetError {
     pub message: String,
 }
 
+impl From<WriteFailure> for TargetError {
+    /// What became of one document, as if it were that of the whole command.
+    fn from(failure: WriteFailure) -> Self {
+        Self {
+            fault: Fault::Refused,
+            code: Some(failure.code),
+            labels: Vec::new(),
+            message: failure.message,
+        }
+    }
+}
+
 /// The kinds of failure of a whole command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {

@@ -18,7 +18,7 @@ use crate::plan::users::{Part, UsersPlan};
 use crate::report::format::counted;
 use crate::report::{Event, Phase};
 use crate::target::{
-    Documents, Fault, Insert, MergeUsers, OnRefusal, Others, Target, TargetError, Validators,
+    Documents, Insert, MergeUsers, OnRefusal, Others, Target, TargetError, Validators,
 };
 
 /// `DuplicateKey`.
@@ -147,12 +147,7 @@ async fn insert<T: Target>(run: &Run<T>, part: &Part, batch: &Batch) -> Result<(
         let refused = outcome.failures.into_iter().find(|one| one.code != DUPLICATE_KEY);
         match refused {
             None => Ok(()),
-            Some(failure) => Err(TargetError {
-                fault: Fault::Refused,
-                code: Some(failure.code),
-                labels: Vec::new(),
-                message: failure.message,
-            }),
+            Some(failure) => Err(TargetError::from(failure)),
         }
     };
     let inserted = with_retries(run, None, send).await;

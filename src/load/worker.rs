@@ -154,7 +154,7 @@ impl<'a, T: Target> Delivery<'a, T> {
             self.groups.push(Documents::Only(indexes[tried..].to_vec()));
         }
         // They are sent before what follows them, so that the order stays.
-        let turned_away = throttled.last().map(refusal_of);
+        let turned_away = throttled.last().cloned().map(TargetError::from);
         if !throttled.is_empty() {
             let indexes = throttled.iter().map(|failure| failure.index).collect();
             self.groups.push(Documents::Only(indexes));
@@ -392,16 +392,6 @@ fn take_throttled(failures: &mut Vec<WriteFailure>) -> Vec<WriteFailure> {
         std::mem::take(failures).into_iter().partition(|failure| retry::is_throttled(failure.code));
     *failures = others;
     throttled
-}
-
-/// What became of one document, as if it were that of the whole command.
-fn refusal_of(failure: &WriteFailure) -> TargetError {
-    TargetError {
-        fault: Fault::Refused,
-        code: Some(failure.code),
-        labels: Vec::new(),
-        message: failure.message.clone(),
-    }
 }
 
 fn raw_id(frame: Frame<'_>) -> Option<RawBson> {

@@ -191,14 +191,18 @@ fn said(finished: &Finished) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// The names of what is in a folder.
+pub(crate) fn names_in(folder: &Path) -> BTreeSet<String> {
+    std::fs::read_dir(folder)
+        .expect("the folder is there")
+        .map(|item| item.expect("it can be listed").file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
 #[test]
 fn every_broken_dump_is_in_the_table() {
     let listed: BTreeSet<_> = BROKEN.iter().map(|broken| broken.folder.to_owned()).collect();
-    let there: BTreeSet<_> = std::fs::read_dir(testdata().join("broken"))
-        .expect("the folder is there")
-        .map(|item| item.expect("it can be listed").file_name().to_string_lossy().into_owned())
-        .collect();
-    assert_eq!(listed, there);
+    assert_eq!(listed, names_in(&testdata().join("broken")));
 }
 
 #[test]

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::broken::names_in;
 use crate::program::{Finished, Program};
 
 /// The address space that the binary gets: far less than a document of the claimed lengths takes.
@@ -156,11 +157,7 @@ fn check(broken: &Broken, finished: &Finished, is_restored: bool) {
 #[test]
 fn every_broken_archive_is_in_the_table() {
     let listed: BTreeSet<_> = BROKEN.iter().map(|broken| broken.file.to_owned()).collect();
-    let there: BTreeSet<_> = std::fs::read_dir(testdata().join("broken_archives"))
-        .expect("the folder is there")
-        .map(|item| item.expect("it can be listed").file_name().to_string_lossy().into_owned())
-        .collect();
-    assert_eq!(listed, there);
+    assert_eq!(listed, names_in(&testdata().join("broken_archives")));
 }
 
 #[test]

@@ -67,12 +67,7 @@ pub(super) fn deleted(reply: &Document) -> Result<(), TargetError> {
     let refusal = reply.get_array("writeErrors").ok().and_then(|errors| errors.first());
     match refusal.and_then(Bson::as_document).map(failure) {
         None => Ok(()),
-        Some(failure) => Err(TargetError {
-            fault: Fault::Refused,
-            code: Some(failure.code),
-            labels: Vec::new(),
-            message: failure.message,
-        }),
+        Some(failure) => Err(TargetError::from(failure)),
     }
 }
 
