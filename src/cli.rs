@@ -7,6 +7,7 @@ mod configuration;
 pub mod connection;
 mod indexes;
 pub mod inspect;
+pub mod mongorestore;
 mod namespaces;
 mod output;
 mod password;
@@ -16,6 +17,8 @@ mod signals;
 mod source;
 mod special;
 
+use std::ffi::OsString;
+
 use clap::{Parser, Subcommand};
 
 use crate::error::{Error, ErrorKind};
@@ -23,7 +26,7 @@ use crate::exit::ExitStatus;
 
 /// Parallel bulk restore for MongoDB.
 #[derive(Debug, Parser)]
-#[command(name = "restorm", version, max_term_width = 100)]
+#[command(name = "restorm", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = exit_table())]
 pub struct Cli {
     #[command(subcommand)]
@@ -43,13 +46,33 @@ fn exit_table() -> String {
 }
 
 /// Parses the command line and runs it.
+///
+/// Under the name `mongorestore` the program is that one.
 pub async fn run() -> ExitStatus {
-    let outcome = match Cli::parse().command {
-        Command::Restore(args) => restore::run(*args).await,
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if mongorestore::is_meant(words.first()) {
+        return mongorestore::run(words.split_off(1)).await;
+    }
+    let (words, notes) = match translate(words) {
+        Ok(translated) => translated,
+        Err(error) => return refuse(&error),
+    };
+    let outcome = match Cli::parse_from(words).command {
+        Command::Restore(args) => restore::run(*args, &notes).await,
         Command::Inspect(args) => inspect::run(args),
         Command::Seed(args) => seed::run(args),
     };
     outcome.unwrap_or_else(|error| refuse(&error))
+}
+
+/// Takes the words of `restore` as mongorestore does; those of other commands stay.
+fn translate(mut words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<String>), Error> {
+    if words.get(1).is_none_or(|command| command != "restore") {
+        return Ok((words, Vec::new()));
+    }
+    let translated = mongorestore::words::translate(words.split_off(2))?;
+    words.extend(translated.words);
+    Ok((words, translated.notes))
 }
 
 /// Shows an error with its hint.

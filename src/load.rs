@@ -28,7 +28,10 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::batch::{BatchLimits, ZeroTimestamps};
 use crate::error::Error;
-use crate::limits::{CREATES_AHEAD, QUEUE_BATCHES};
+use crate::limits::{
+    BATCH_BYTES_DEFAULT, BATCH_DOCUMENTS_DEFAULT, CREATES_AHEAD, PARALLEL_COLLECTIONS_DEFAULT,
+    PARALLEL_INDEX_BUILDS_DEFAULT, QUEUE_BATCHES, RETRY_FOR, WORKERS_DEFAULT,
+};
 use crate::load::run::Run;
 use crate::plan::RestorePlan;
 use crate::plan::oplog::OplogPlan;
@@ -66,6 +69,21 @@ pub enum DocumentCheck {
     Extent,
     /// Their whole structure; a damaged one is counted as rejected and not sent.
     Structure,
+}
+
+impl Default for LoadSettings {
+    fn default() -> Self {
+        Self {
+            readers: PARALLEL_COLLECTIONS_DEFAULT,
+            workers: WORKERS_DEFAULT,
+            batch: BatchLimits::new(BATCH_DOCUMENTS_DEFAULT, BATCH_BYTES_DEFAULT),
+            index_builds: PARALLEL_INDEX_BUILDS_DEFAULT,
+            zero_timestamps: ZeroTimestamps::Detoured,
+            on_rejection: OnRejection::GoOn,
+            document_check: DocumentCheck::default(),
+            retry_for: RETRY_FOR,
+        }
+    }
 }
 
 /// What happens after a document that the server refuses.

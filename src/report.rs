@@ -8,6 +8,7 @@
 pub mod event;
 pub mod format;
 pub mod json;
+pub mod mongorestore;
 pub mod progress;
 pub mod rate;
 pub mod tally;

@@ -12,25 +12,26 @@ use crate::cli::connection::{
     ConnectionArgs, Server, StandardInput, Surroundings, split_positionals,
 };
 use crate::cli::indexes::IndexArgs;
+use crate::cli::mongorestore::DropInArgs;
 use crate::cli::namespaces::NamespaceArgs;
 use crate::cli::output::{self, Stream};
-use crate::cli::signals;
+use crate::cli::signals::{self, Voice};
 use crate::cli::source::SourceArgs;
 use crate::cli::special::SpecialArgs;
 use crate::command::restore::{
-    BatchLimits, Connection, Destination, DocumentCheck, ExistingPolicy, IndexPolicy, Insertion,
-    Journal, LoadSettings, Mode, OnRejection, Order, RestoreOptions, Restored, Selection, Stop,
-    WriteConcern, ZeroTimestamps, memory_bytes_max, restore,
+    BatchLimits, Connection, Destination, ExistingPolicy, IndexPolicy, Insertion, Journal,
+    LoadSettings, Mode, OnRejection, Order, RestoreOptions, Restored, Selection, Stop,
+    WriteConcern, memory_bytes_max, restore,
 };
 use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::limits::{
     BATCH_BYTES_DEFAULT, BATCH_BYTES_MAX, BATCH_DOCUMENTS_DEFAULT, PARALLEL_COLLECTIONS_DEFAULT,
-    PARALLEL_COLLECTIONS_MAX, PARALLEL_INDEX_BUILDS_DEFAULT, REPORT_COLUMNS, RETRY_FOR,
-    WORKERS_DEFAULT, WORKERS_MAX,
+    PARALLEL_COLLECTIONS_MAX, PARALLEL_INDEX_BUILDS_DEFAULT, REPORT_COLUMNS, WORKERS_DEFAULT,
+    WORKERS_MAX,
 };
 use crate::report::text::{Colour, Style};
-use crate::report::{OptionValue, Progress, Report, Verbosity, json, text};
+use crate::report::{Observer, OptionValue, Progress, Report, Verbosity, json, text};
 
 /// Restore a dump into MongoDB
 ///
@@ -115,10 +116,10 @@ pub struct RestoreArgs {
     #[arg(value_parser = at_most(PARALLEL_COLLECTIONS_MAX))]
     parallel_collections: usize,
 
-    /// Batches in flight, over all collections
-    #[arg(long, value_name = "N", default_value_t = WORKERS_DEFAULT)]
+    /// Batches in flight, over all collections [default: 8]
+    #[arg(long, value_name = "N")]
     #[arg(value_parser = at_most(WORKERS_MAX), help_heading = "How it is done")]
-    workers: usize,
+    workers: Option<usize>,
 
     /// Documents in a batch, at most
     #[arg(long, alias = "batchSize", value_name = "N", default_value_t = BATCH_DOCUMENTS_DEFAULT)]
@@ -150,6 +151,9 @@ pub struct RestoreArgs {
     /// Show every collection, index and skipped file
     #[arg(long, short, action = clap::ArgAction::Count, help_heading = "What is shown")]
     verbose: u8,
+
+    #[command(flatten)]
+    drop_in: DropInArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -158,8 +162,19 @@ enum OnOff {
     Off,
 }
 
+/// How much is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// Errors alone.
+    Quiet,
+    /// What a person needs to know.
+    Normal,
+    /// Everything.
+    Verbose,
+}
+
 fn after_help() -> String {
-    let megabytes = memory_bytes_max(&settings_default()) >> 20;
+    let megabytes = memory_bytes_max(&LoadSettings::default()) >> 20;
     format!(
         "Memory: buffers take at most \
          parallel-collections × (256K + batch-bytes) + (2 + 5 × workers) × batch-bytes, \
@@ -178,21 +193,10 @@ fn after_help() -> String {
     )
 }
 
-fn settings_default() -> LoadSettings {
-    LoadSettings {
-        readers: PARALLEL_COLLECTIONS_DEFAULT,
-        workers: WORKERS_DEFAULT,
-        batch: BatchLimits::new(BATCH_DOCUMENTS_DEFAULT, BATCH_BYTES_DEFAULT),
-        index_builds: PARALLEL_INDEX_BUILDS_DEFAULT,
-        zero_timestamps: ZeroTimestamps::Detoured,
-        on_rejection: OnRejection::GoOn,
-        document_check: DocumentCheck::Extent,
-        retry_for: RETRY_FOR,
-    }
-}
-
 /// A whole number from 1 to `most`.
-fn at_most(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
+pub(super) fn at_most(
+    most: usize,
+) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
     move |text| match text.parse::<usize>() {
         Ok(number) if (1..=most).contains(&number) => Ok(number),
         _ => Err(format!("a whole number from 1 to {most} is needed")),
@@ -241,7 +245,7 @@ impl RestoreArgs {
             special: self.special.to_options(database.as_deref())?,
             settings: LoadSettings {
                 readers: self.parallel_collections,
-                workers: self.workers,
+                workers: self.workers(),
                 batch: BatchLimits::new(self.batch_documents, self.batch_bytes),
                 index_builds: self.parallel_index_builds,
                 on_rejection: if self.stop_on_error {
@@ -250,7 +254,7 @@ impl RestoreArgs {
                     OnRejection::GoOn
                 },
                 document_check: self.collections.check(),
-                ..settings_default()
+                ..LoadSettings::default()
             },
             mode: if self.dry_run { Mode::DryRun } else { Mode::Restore },
             told: self.told(),
@@ -299,7 +303,8 @@ impl RestoreArgs {
         let Some(server) = server else {
             return Destination::Null;
         };
-        let connections = self.workers + self.parallel_index_builds + crate::limits::CREATES_AHEAD;
+        let connections =
+            self.workers() + self.parallel_index_builds + crate::limits::CREATES_AHEAD;
         Destination::Server(Connection {
             uri: server.uri.to_text(),
             write_concern: self.write_concern.clone(),
@@ -348,7 +353,7 @@ impl RestoreArgs {
         };
         for (name, value, default) in [
             ("parallel-collections", self.parallel_collections, PARALLEL_COLLECTIONS_DEFAULT),
-            ("workers", self.workers, WORKERS_DEFAULT),
+            ("workers", self.workers(), WORKERS_DEFAULT),
             ("batch-documents", self.batch_documents, BATCH_DOCUMENTS_DEFAULT),
             ("batch-bytes", self.batch_bytes, BATCH_BYTES_DEFAULT),
             ("parallel-index-builds", self.parallel_index_builds, PARALLEL_INDEX_BUILDS_DEFAULT),
@@ -364,6 +369,19 @@ impl RestoreArgs {
             tell("journal", if journal == OnOff::On { "on" } else { "off" }.to_owned());
         }
         told
+    }
+
+    fn workers(&self) -> usize {
+        self.workers.unwrap_or_else(|| self.drop_in.workers(self.parallel_collections))
+    }
+
+    /// How much is shown.
+    pub(super) fn shown(&self) -> Shown {
+        match (self.quiet, self.verbose) {
+            (true, _) => Shown::Quiet,
+            (false, 0) => Shown::Normal,
+            (false, _) => Shown::Verbose,
+        }
     }
 
     fn verbosity(&self) -> Verbosity {
@@ -382,19 +400,17 @@ impl RestoreArgs {
 }
 
 /// Runs the command and shows what came of it.
-pub(super) async fn run(args: RestoreArgs) -> Result<ExitStatus, Error> {
+pub(super) async fn run(args: RestoreArgs, notes: &[String]) -> Result<ExitStatus, Error> {
     let began = Instant::now();
-    let options = args.to_options()?;
-    if let Some(file) = &args.report {
-        check_writable(file)?;
+    for note in notes.iter().filter(|_| !args.quiet) {
+        output::say(&format!("note: {note}"));
     }
     say_how_understood(&args)?;
-    let stop = Stop::new();
     let progress = Arc::new(args.progress(began));
     let screen = Arc::clone(&progress);
-    signals::listen(stop.clone(), move |line| screen.tell(line));
+    let tell = move |line: &str| screen.tell(line);
     let observer = Arc::clone(&progress);
-    let restored = restore(&options, observer, stop, began).await;
+    let restored = restore_with(&args, observer, Voice::Restorm, tell, began).await;
     progress.finish();
     match restored? {
         Restored::Planned(plan) => {
@@ -403,6 +419,23 @@ pub(super) async fn run(args: RestoreArgs) -> Result<ExitStatus, Error> {
         }
         Restored::Ran(report) => show(&args, &report),
     }
+}
+
+/// Runs the command and tells an observer.
+pub(super) async fn restore_with(
+    args: &RestoreArgs,
+    observer: Arc<dyn Observer>,
+    voice: Voice,
+    tell: impl Fn(&str) + Send + 'static,
+    began: Instant,
+) -> Result<Restored, Error> {
+    let options = args.to_options()?;
+    if let Some(file) = &args.report {
+        check_writable(file)?;
+    }
+    let stop = Stop::new();
+    signals::listen(stop.clone(), voice, tell);
+    restore(&options, observer, stop, began).await
 }
 
 /// Says how the arguments about the dump were understood, where that may surprise.
@@ -433,6 +466,12 @@ fn show(args: &RestoreArgs, report: &Report) -> Result<ExitStatus, Error> {
     if !(args.quiet && is_clean) {
         output::say(text::summary(report, &style(args.verbosity())).trim_end());
     }
+    write_report(args, report)?;
+    Ok(report.exit_status)
+}
+
+/// Writes the report as JSON where that was asked for.
+pub(super) fn write_report(args: &RestoreArgs, report: &Report) -> Result<(), Error> {
     if let Some(file) = &args.report {
         std::fs::write(file, json::render(report)?).map_err(|error| {
             Error::new(ErrorKind::Internal, format!("the report cannot be written: {error}"))
@@ -440,7 +479,7 @@ fn show(args: &RestoreArgs, report: &Report) -> Result<ExitStatus, Error> {
                 .hint("the restore itself has ended as shown above")
         })?;
     }
-    Ok(report.exit_status)
+    Ok(())
 }
 
 fn style(verbosity: Verbosity) -> Style {
@@ -479,7 +518,7 @@ mod tests {
         let options = options("").expect("parsed");
         assert_eq!(options.dump, crate::dump::Location::Path("dump".into()));
         assert_eq!(options.selection, Selection::default());
-        assert_eq!(options.settings, settings_default());
+        assert_eq!(options.settings, LoadSettings::default());
         assert_eq!(options.mode, Mode::Restore);
         assert!(options.told.is_empty());
         assert_eq!(uri(""), "mongodb://localhost/?directConnection=true");

@@ -6,9 +6,45 @@ use crate::cli::output;
 use crate::exit::ExitStatus;
 use crate::load::Stop;
 
+/// In whose words and with whose status an interrupt is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Voice {
+    /// In our own.
+    Restorm,
+    /// In those of mongorestore.
+    Mongorestore,
+}
+
+impl Voice {
+    fn stopping(self, signal: &str) -> String {
+        match self {
+            Self::Restorm => "stopping: finishing what is in flight; once more aborts".to_owned(),
+            Self::Mongorestore => {
+                format!("signal '{signal}' received; attempting to shut down")
+            }
+        }
+    }
+
+    fn aborting(self, signal: &str) -> String {
+        match self {
+            Self::Restorm => "aborted; batches in flight are not accounted for".to_owned(),
+            Self::Mongorestore => {
+                format!("signal '{signal}' received; forcefully terminating")
+            }
+        }
+    }
+
+    fn aborted(self) -> ExitStatus {
+        match self {
+            Self::Restorm => ExitStatus::Interrupted,
+            Self::Mongorestore => ExitStatus::Stopped,
+        }
+    }
+}
+
 /// Listens for SIGINT and SIGTERM as long as the program runs; `tell` shows a line to the user
 /// without disturbing what else is on the screen.
-pub(super) fn listen(stop: Stop, tell: impl Fn(&str) + Send + 'static) {
+pub(super) fn listen(stop: Stop, voice: Voice, tell: impl Fn(&str) + Send + 'static) {
     tokio::spawn(async move {
         let (Ok(mut interrupt), Ok(mut terminate)) =
             (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
@@ -17,21 +53,21 @@ pub(super) fn listen(stop: Stop, tell: impl Fn(&str) + Send + 'static) {
             return;
         };
         loop {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
+            let signal = tokio::select! {
+                _ = interrupt.recv() => "interrupt",
+                _ = terminate.recv() => "terminated",
+            };
             if stop.is_requested() {
-                output::say("aborted; batches in flight are not accounted for");
-                abort();
+                output::say(&voice.aborting(signal));
+                abort(voice.aborted());
             }
-            tell("stopping: finishing what is in flight; once more aborts");
+            tell(&voice.stopping(signal));
             stop.request();
         }
     });
 }
 
 #[expect(clippy::exit, reason = "the second signal asks for an end without any clean-up")]
-fn abort() -> ! {
-    std::process::exit(i32::from(ExitStatus::Interrupted.code()))
+fn abort(status: ExitStatus) -> ! {
+    std::process::exit(i32::from(status.code()))
 }

@@ -1,7 +1,9 @@
 //! Restores a dump: dump → plan → reader → batch → load → target → report.
 
+mod library;
 mod special;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -29,9 +31,10 @@ pub use crate::target::mongo::merge::{ConnectionFlags, merge, wants_password};
 pub use crate::target::mongo::uri::{ServerUri, is_uri};
 pub use crate::target::mongo::{CommitQuorum, Connection, Journal, WriteConcern, key_is_encrypted};
 use crate::target::null::NullTarget;
+pub use library::Restore;
 pub use special::{DatabaseUsers, OplogOptions, SpecialOptions};
 
-/// What to restore, where to, and how.
+/// What to restore, where to, and how; [`RestoreOptions::new`] has the defaults.
 #[derive(Clone, Debug)]
 pub struct RestoreOptions {
     /// The dump: its root, the folder of one database, one `.bson` file, an archive, or standard
@@ -57,6 +60,24 @@ pub struct RestoreOptions {
     pub told: Vec<OptionValue>,
 }
 
+impl RestoreOptions {
+    /// A restore of the whole dump into this destination, with the defaults of the command line.
+    pub fn new(dump: impl Into<PathBuf>, destination: Destination) -> Self {
+        Self {
+            dump: Location::Path(dump.into()),
+            database: None,
+            collection: None,
+            destination,
+            selection: Selection::default(),
+            commit_quorum: None,
+            special: SpecialOptions::default(),
+            settings: LoadSettings::default(),
+            mode: Mode::Restore,
+            told: Vec::new(),
+        }
+    }
+}
+
 /// Where documents go.
 #[derive(Clone, Debug)]
 pub enum Destination {
@@ -64,6 +85,13 @@ pub enum Destination {
     Server(Connection),
     /// Nowhere: they are read, put into batches, and dropped.
     Null,
+}
+
+impl Destination {
+    /// The server at this connection string.
+    pub fn server(uri: impl Into<String>) -> Self {
+        Self::Server(Connection::new(uri))
+    }
 }
 
 /// Whether a plan is run.
@@ -102,7 +130,7 @@ pub async fn restore(
     match &options.destination {
         Destination::Null => {
             let facts = ServerFacts::null();
-            let run = Restore { options, layout, inventory, facts, began };
+            let run = Prepared { options, layout, inventory, facts, began };
             run.into(Arc::new(NullTarget), "nowhere (null target)", observer, stop).await
         }
         Destination::Server(connection) => {
@@ -117,7 +145,7 @@ pub async fn restore(
             let databases = databases.iter().map(String::as_str);
             facts.existing = target.existing(databases, detail).await?;
             let description = target.description().to_owned();
-            let run = Restore { options, layout, inventory, facts, began };
+            let run = Prepared { options, layout, inventory, facts, began };
             run.into(Arc::new(target), &description, observer, stop).await
         }
     }
@@ -142,7 +170,7 @@ async fn list(options: &RestoreOptions, stop: &Stop) -> Result<(Layout, Inventor
 }
 
 /// A restore whose dump is listed and whose target is known.
-struct Restore<'a> {
+struct Prepared<'a> {
     options: &'a RestoreOptions,
     layout: Layout,
     inventory: Inventory,
@@ -150,7 +178,7 @@ struct Restore<'a> {
     began: Instant,
 }
 
-impl Restore<'_> {
+impl Prepared<'_> {
     async fn into<T: Target>(
         self,
         target: Arc<T>,

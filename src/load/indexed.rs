@@ -127,6 +127,7 @@ fn tell<T: Target>(
         None => run.observe(&Event::CollectionAdded(PlannedCollection {
             namespace: namespace.clone(),
             kind: "collection",
+            origin: String::new(),
             origin_bytes: 0,
             compressed: false,
             indexes,

@@ -140,6 +140,10 @@ impl<T: Target> Run<T> {
         let collections = self.plan.collections.iter().map(|plan| PlannedCollection {
             namespace: plan.namespace.clone(),
             kind: plan.kind.name(),
+            origin: plan
+                .data
+                .as_ref()
+                .map_or_else(String::new, |data| data.path().display().to_string()),
             origin_bytes: plan.data.as_ref().and_then(Origin::bytes).unwrap_or(0),
             compressed: plan
                 .data

@@ -194,6 +194,8 @@ pub struct PlannedCollection {
     pub namespace: Namespace,
     /// The server's word for its kind: `collection`, `timeseries` or `view`.
     pub kind: &'static str,
+    /// Where its documents are read from, such as the path of its data file; empty for none.
+    pub origin: String,
     /// The size of its data file in bytes, compressed or not; zero where it has none of its own.
     pub origin_bytes: u64,
     /// Whether the data file is compressed, so that its documents' bytes are not known ahead.

@@ -9,6 +9,7 @@ mod commit_quorum;
 mod connect;
 mod errors;
 mod facts;
+mod journal;
 mod left_out;
 pub mod merge;
 mod outcome;

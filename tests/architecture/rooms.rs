@@ -5,7 +5,7 @@ use crate::source::{Source, word_positions};
 /// What a room may use besides itself; a longer path allows only what lies under it.
 ///
 /// The rooms stand in the order in which data passes through them, the vocabulary first.
-const MAY_USE: [(&str, &[&str]); 18] = [
+const MAY_USE: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("limits", &[]),
     ("namespace", &["error"]),
@@ -24,7 +24,8 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("command", &[VOCABULARY, FLOW, "load", "seed"]),
     // Options carry values whose types belong to the rooms that act on them.
     ("cli", &[VOCABULARY, OF_OPTIONS, "command", "report", "load::Stop"]),
-    ("lib", &[]),
+    // The library shows what programs need at its root.
+    ("lib", &["command", "report", VOCABULARY]),
     ("main", &["cli"]),
 ];
 
@@ -35,7 +36,7 @@ const VOCABULARY: &str = "error | limits | namespace | facts | frame | exit";
 const FLOW: &str = "dump | plan | reader | batch | target | report";
 
 /// Where a crate, or a part of the standard library, may be used; nowhere if no place is named.
-const CRATES: [(&str, &[&str]); 19] = [
+const CRATES: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("mongodb", &["target", "probe"]),
     ("tokio", &["load", "target", "probe", "cli::signals", "main"]),
@@ -43,7 +44,7 @@ const CRATES: [(&str, &[&str]); 19] = [
     ("futures_util", &["load", "target"]),
     ("rayon", &["load", "command", "seed"]),
     ("indicatif", &["report::progress"]),
-    ("strsim", &["plan"]),
+    ("strsim", &["plan", "cli::mongorestore"]),
     ("walkdir", &["dump"]),
     ("percent_encoding", &["dump", "target"]),
     ("rpassword", &["cli::password"]),
@@ -61,6 +62,11 @@ const CRATES: [(&str, &[&str]); 19] = [
         ],
     ),
     ("std::process::Command", &[]),
+    // A library neither prints nor ends the process that uses it.
+    ("std::process::exit", &["cli"]),
+    // A dump that is made may be written to standard output, which is its data.
+    ("std::io::stdout", &["cli", "command::seed"]),
+    ("std::io::stderr", &["cli"]),
 ];
 
 /// Rooms that compute and do nothing else, so that property tests can say all about them.

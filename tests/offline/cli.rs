@@ -85,7 +85,6 @@ fn wrong_usage_is_told_and_ends_with_two() {
         ("restore --null --port 1", "cannot be used with"),
         ("restore --host rs0/", "the host is empty"),
         ("restore --collection orders", "--db <NAME>"),
-        ("restore --quiet --verbose", "cannot be used with"),
         ("inspect --xml", "unexpected argument '--xml'"),
         ("inspect -c orders", "--db <NAME>"),
         ("seed", "--out <DIR>"),

@@ -6,6 +6,7 @@
 mod program;
 
 mod archive;
+mod better;
 mod broken;
 mod broken_archives;
 mod chance;
@@ -19,4 +20,6 @@ mod help;
 mod inspect_json;
 mod mangling;
 mod mixed_schema;
+mod mongorestore;
+mod options;
 mod simulation;

@@ -4,7 +4,7 @@ use crate::golden::{expected, found};
 use crate::support::dump::{Dump, documents, genuine};
 use crate::support::proxy::Proxy;
 use crate::support::raw::{document, int, string, zero};
-use crate::support::{Restore, Restored, Server, differences, md5_sum, state_of, stored};
+use crate::support::{Restore, Restored, Server, differences, lacks, md5_sum, state_of, stored};
 use mongodb::bson::{Document, doc};
 use std::time::{Duration, Instant};
 
@@ -204,6 +204,9 @@ fn a_replica_set_that_is_killed_and_comes_back() {
 /// Restores, cuts the server's power the moment the restore says that it is done, and looks.
 #[track_caller]
 fn is_durable(mut server: Server) {
+    if lacks("what this dump holds", [6, 0]) {
+        return;
+    }
     for _ in 0..2 {
         Restore::new(server.uri(), &genuine("full_6.0")).run().ended(0);
         server.kill();
@@ -227,6 +230,9 @@ fn what_is_said_to_be_done_survives_a_power_cut_of_a_replica_set() {
 
 #[test]
 fn a_replica_set_of_one_reaches_the_same_state() {
+    if lacks("what this dump holds", [6, 0]) {
+        return;
+    }
     let server = Server::replica_set(&[]);
     Restore::new(server.uri(), &genuine("full_6.0")).run().ended(0);
     assert_eq!(differences(&expected("full_6.0"), &found(&server)), [""; 0]);

@@ -1,7 +1,7 @@
 //! Genuine dumps: each restores to the state that it was taken from.
 
 use crate::support::dump::{Dump, documents, genuine};
-use crate::support::{Restore, Restored, Server, differences, md5_sum, state_of, stored};
+use crate::support::{Restore, Restored, Server, differences, lacks, md5_sum, state_of, stored};
 use mongodb::bson::doc;
 use serde_json::{Map, Value};
 
@@ -50,21 +50,33 @@ fn restores_to(server: &Server, dump: &str, arguments: &[&str], expected: &Value
 
 #[test]
 fn a_whole_dump_of_4_2_is_restored() {
+    if lacks("what this dump holds", [6, 0]) {
+        return;
+    }
     restores_to(&Server::lease(), "full_4.2", &[], &expected("full_4.2"));
 }
 
 #[test]
 fn a_whole_dump_of_4_4_is_restored() {
+    if lacks("what this dump holds", [6, 0]) {
+        return;
+    }
     restores_to(&Server::lease(), "full_4.4", &[], &expected("full_4.4"));
 }
 
 #[test]
 fn a_whole_dump_of_5_0_is_restored() {
+    if lacks("what this dump holds", [6, 0]) {
+        return;
+    }
     restores_to(&Server::lease(), "full_5.0", &[], &expected("full_5.0"));
 }
 
 #[test]
 fn a_whole_dump_of_6_0_is_restored() {
+    if lacks("what this dump holds", [6, 0]) {
+        return;
+    }
     restores_to(&Server::private(&[]), "full_6.0", &[], &expected("full_6.0"));
 }
 
@@ -85,6 +97,9 @@ fn documents_that_their_validator_refuses_are_restored_too() {
 
 #[test]
 fn a_gzip_dump_restores_to_the_state_of_the_plain_one() {
+    if lacks("what this dump holds", [6, 0]) {
+        return;
+    }
     let expected = only(expected("full_6.0"), "kitchen");
     restores_to(&Server::lease(), "kitchen_6.0_gzip", &[], &expected);
 }
@@ -168,6 +183,9 @@ fn capped_collections_keep_the_order_of_the_file() {
 
 #[test]
 fn restoring_again_with_drop_reaches_the_same_state() {
+    if lacks("what this dump holds", [6, 0]) {
+        return;
+    }
     let server = Server::private(&[]);
     let dump = genuine("full_6.0");
     Restore::new(server.uri(), &dump).run().ended(0);
@@ -182,6 +200,9 @@ fn restoring_again_with_drop_reaches_the_same_state() {
 
 #[test]
 fn restoring_again_without_drop_counts_every_duplicate() {
+    if lacks("what this dump holds", [6, 0]) {
+        return;
+    }
     let server = Server::private(&[]);
     let dump = genuine("full_6.0");
     let first = Restore::new(server.uri(), &dump).run().ended(0);
@@ -203,23 +224,28 @@ fn restoring_again_without_drop_counts_every_duplicate() {
 
 #[test]
 fn buckets_of_a_time_series_are_the_ones_that_were_dumped() {
+    if lacks("what this dump holds", [6, 0]) {
+        return;
+    }
     let server = Server::lease();
     let dump = genuine("full_6.0/kitchen");
     let arguments = ["--db", "kitchen", "--collection", "weather"];
     Restore::new(server.uri(), &dump).args(&arguments).run().ended(0);
     let buckets = stored(&server.client(), "kitchen", "system.buckets.weather");
     assert_eq!(md5_sum(&buckets), md5_sum(&documents(&dump.join("system.buckets.weather.bson"))));
-    let expected = expected("full_6.0");
+    let mut expected = expected("full_6.0");
+    expected.as_object_mut().unwrap().retain(|namespace, _| namespace.contains("weather"));
     let found = found(&server);
-    for namespace in ["kitchen.weather", "kitchen.system.buckets.weather"] {
-        assert_eq!(found[namespace], expected[namespace]);
-    }
+    assert_eq!(differences(&expected, &found), [""; 0]);
     let kept = &found["kitchen.weather"]["options"]["expireAfterSeconds"]["$numberLong"];
     assert_eq!(kept, "315360000");
 }
 
 #[test]
 fn indexes_that_delete_documents_are_built_last_and_views_follow_their_sources() {
+    if lacks("what this dump holds", [6, 0]) {
+        return;
+    }
     let server = Server::private(&[]);
     let dump = Dump::copy_of("full_6.0");
     // A view whose name sorts before that of its source, which is a view too.

@@ -87,7 +87,7 @@ fn a_server_of_a_failed_test_is_not_used_again() {
 #[test]
 fn a_set_of_one_has_a_primary() {
     let server = Server::replica_set(&[]);
-    let hello = server.run("admin", doc! { "hello": 1 });
+    let hello = server.run("admin", doc! { "isMaster": 1 });
     assert_eq!(hello.get_str("setName").unwrap(), "rs0");
     server.run("harness", doc! { "insert": "things", "documents": [{ "_id": 1 }] });
 }

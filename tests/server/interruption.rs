@@ -1,7 +1,7 @@
 //! Ctrl-C in the middle of a restore.
 
 use crate::support::dump::{Dump, documents};
-use crate::support::{Restore, Restored, Server, stored};
+use crate::support::{Restore, Restored, Server, lacks, stored};
 use mongodb::bson::doc;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -42,6 +42,9 @@ fn left_what_it_reports(server: &Server, dump: &Dump, restored: &Restored) {
 
 #[test]
 fn one_signal_finishes_what_is_in_flight_and_reports() {
+    if lacks("fail point that blocks", [4, 4]) {
+        return;
+    }
     let server = slow(100);
     let dump = Dump::seeded(1, 20_000);
     for signal in ["INT", "TERM"] {
@@ -60,6 +63,9 @@ fn one_signal_finishes_what_is_in_flight_and_reports() {
 
 #[test]
 fn a_second_signal_ends_at_once() {
+    if lacks("fail point that blocks", [4, 4]) {
+        return;
+    }
     let server = slow(20_000);
     let dump = Dump::seeded(1, 1000);
     let restore = Restore::new(server.uri(), dump.path()).start();
@@ -82,6 +88,9 @@ fn a_second_signal_ends_at_once() {
 
 #[test]
 fn a_signal_while_the_server_is_away_does_not_wait_for_it() {
+    if lacks("fail point that blocks", [4, 4]) {
+        return;
+    }
     let mut server = slow(50);
     let dump = Dump::seeded(1, 20_000);
     let arguments = ["--batch-documents", "100", "--workers", "2"];

@@ -3,7 +3,9 @@
 use crate::golden::{expected, found, only};
 use crate::support::dump::{Dump, genuine};
 use crate::support::raw::{document, int};
-use crate::support::{Mongod, Restore, Server, connect, differences, state_of, stored};
+use crate::support::{
+    Mongod, Restore, Server, connect, differences, lacks, state_of, stored, version_text,
+};
 use mongodb::bson::doc;
 use serde_json::{Value, json};
 
@@ -42,6 +44,9 @@ fn documents_are_added_to_what_is_there() {
 
 #[test]
 fn validators_judge_when_they_are_asked_to() {
+    if lacks("what this dump holds", [6, 0]) {
+        return;
+    }
     let server = Server::lease();
     let dump = genuine("full_6.0/kitchen");
     let restored = Restore::new(server.uri(), &dump).args(&["--validate-documents"]).run().ended(3);
@@ -71,6 +76,9 @@ fn a_user_who_may_not_bypass_validators_goes_on_without() {
 
 #[test]
 fn no_indexes_but_the_one_on_id() {
+    if lacks("what this dump holds", [6, 0]) {
+        return;
+    }
     let server = Server::private(&[]);
     let dump = genuine("full_6.0");
     let restored = Restore::new(server.uri(), &dump).args(&["--no-indexes"]).run().ended(0);
@@ -107,6 +115,9 @@ fn a_dry_run_touches_nothing() {
 
 #[test]
 fn one_database_of_a_whole_dump() {
+    if lacks("what this dump holds", [6, 0]) {
+        return;
+    }
     let server = Server::lease();
     Restore::new(server.uri(), &genuine("full_6.0")).args(&["--db", "odd"]).run().ended(0);
     assert_eq!(differences(&only(expected("full_6.0"), "odd"), &found(&server)), [""; 0]);
@@ -198,6 +209,9 @@ fn documents_keep_the_order_of_the_file() {
 
 #[test]
 fn the_report_follows_its_schema_and_its_numbers_are_those_of_the_server() {
+    if lacks("what this dump holds", [6, 0]) {
+        return;
+    }
     let server = Server::private(&[]);
     let dump = genuine("full_6.0");
     let arguments = ["--validate-documents", "--workers", "3"];
@@ -230,7 +244,7 @@ fn the_report_follows_its_schema_and_its_numbers_are_those_of_the_server() {
     assert_eq!(report["totals"]["collections"], collections.len());
     // The buckets are no collection of their own.
     assert_eq!(collections.len(), state.as_object().unwrap().len() - 1);
-    assert_eq!(report["target"]["server_version"], "6.0.5");
+    assert_eq!(report["target"]["server_version"], version_text());
     assert_eq!(report["dump"]["server_version"], "6.0.5");
     let options = report["options"].as_array().unwrap();
     assert!(options.contains(&json!({ "name": "workers", "value": "3" })), "{options:?}");

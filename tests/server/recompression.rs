@@ -2,7 +2,7 @@
 
 use crate::golden::expected;
 use crate::support::dump::Dump;
-use crate::support::{Restore, Server, differences, state_of};
+use crate::support::{Restore, Server, differences, lacks, state_of};
 use std::io::Write;
 use std::path::Path;
 
@@ -31,6 +31,9 @@ fn packed(pack: impl Fn(&Path, &[u8]) -> Vec<u8>, suffix: &str) -> Dump {
 
 #[track_caller]
 fn restores_to_the_same_state(dump: &Dump) {
+    if lacks("what this dump holds", [6, 0]) {
+        return;
+    }
     let server = Server::private(&[]);
     Restore::new(server.uri(), dump.path()).run().ended(0);
     let found = state_of(&server.client(), &["kitchen", "odd", "shop"]);

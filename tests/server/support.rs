@@ -9,12 +9,14 @@ mod replica_set;
 mod restore;
 mod server;
 mod state;
+mod version;
 
 pub(crate) use mongod::Mongod;
 pub(crate) use replica_set::ReplicaSet;
 pub(crate) use restore::{Restore, Restored};
 pub(crate) use server::{PASSWORD, Server, connect};
 pub(crate) use state::{differences, md5_sum, state_of, stored};
+pub(crate) use version::{is_before, lacks, version_text};
 
 use std::sync::OnceLock;
 use tokio::runtime::{Builder, Runtime};

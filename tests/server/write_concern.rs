@@ -2,7 +2,7 @@
 
 use crate::support::dump::{Dump, genuine};
 use crate::support::raw::{document, int, string};
-use crate::support::{Restore, Restored, Server};
+use crate::support::{Restore, Restored, Server, is_before};
 use mongodb::bson::{Document, doc};
 
 /// Restores the orders, which is 3000 documents, and returns the insert commands that the server
@@ -37,9 +37,18 @@ fn is_asked_for(arguments: &[&str], query: &str, expected: &Document) {
     }
 }
 
+/// A majority, with the journal where a standalone server would not wait for it by itself.
+fn majority() -> Document {
+    if is_before([5, 0]) {
+        doc! { "w": "majority", "j": true }
+    } else {
+        doc! { "w": "majority" }
+    }
+}
+
 #[test]
 fn a_majority_unless_told_otherwise() {
-    is_asked_for(&[], "", &doc! { "w": "majority" });
+    is_asked_for(&[], "", &majority());
 }
 
 #[test]
@@ -61,7 +70,7 @@ fn the_one_in_the_connection_string() {
 
 #[test]
 fn the_option_before_the_connection_string() {
-    is_asked_for(&["--write-concern", "majority"], "?w=1", &doc! { "w": "majority" });
+    is_asked_for(&["--write-concern", "majority"], "?w=1", &majority());
 }
 
 #[test]

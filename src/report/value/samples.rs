@@ -11,6 +11,7 @@ pub(crate) fn planned(collection: &str, origin_bytes: u64, indexes: usize) -> Pl
     PlannedCollection {
         namespace: Namespace::new("shop", collection),
         kind: "collection",
+        origin: format!("dump/shop/{collection}.bson"),
         origin_bytes,
         compressed: false,
         indexes,

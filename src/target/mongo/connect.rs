@@ -7,11 +7,13 @@ use mongodb::options::{Acknowledgment, ClientOptions, ServerAddress, Tls};
 use mongodb::{Client, error::ErrorKind as DriverErrorKind};
 
 use crate::error::{Error, ErrorKind};
-use crate::limits::CONNECT_TIMEOUT;
-use crate::target::mongo::MongoTarget;
+use crate::limits::{
+    CONNECT_TIMEOUT, CREATES_AHEAD, PARALLEL_INDEX_BUILDS_DEFAULT, WORKERS_DEFAULT,
+};
 use crate::target::mongo::left_out::LeftOut;
 use crate::target::mongo::merge::{ConnectionFlags, merge};
 use crate::target::mongo::uri::{ServerUri, without};
+use crate::target::mongo::{MongoTarget, journal};
 use crate::target::{Fault, TargetError};
 
 /// Files in which systems keep the certificates they trust: Debian, Red Hat, SUSE, Alpine.
@@ -33,6 +35,19 @@ pub struct Connection {
     pub journal: Option<Journal>,
     /// How many connections may be open at once.
     pub connections_max: u32,
+}
+
+impl Connection {
+    /// The server at this connection string, with the defaults of the command line.
+    pub fn new(uri: impl Into<String>) -> Self {
+        let connections = WORKERS_DEFAULT + PARALLEL_INDEX_BUILDS_DEFAULT + CREATES_AHEAD;
+        Self {
+            uri: uri.into(),
+            write_concern: None,
+            journal: None,
+            connections_max: u32::try_from(connections).unwrap_or(u32::MAX),
+        }
+    }
 }
 
 impl std::fmt::Debug for Connection {
@@ -205,6 +220,7 @@ impl MongoTarget {
         let asked = target.ask_facts().await;
         let (facts, hello) = asked.map_err(|error| target.unreachable(&error, &uri))?;
         target.refuse_secondary(&hello)?;
+        target.write_concern = journal::asked_for(target.write_concern, &facts);
         target.keeps_zero_timestamps = facts.keeps_zero_timestamps();
         target.ignores_unknown_index_options = facts.ignores_unknown_index_options();
         target.left_out = LeftOut::of(facts.product);

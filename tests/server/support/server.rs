@@ -66,8 +66,10 @@ impl Server {
             .expect("the set can be initiated");
         let deadline = Instant::now() + Duration::from_secs(ELECTION_SECONDS_MAX);
         loop {
-            let hello = runtime().block_on(async { admin.run_command(doc! { "hello": 1 }).await });
-            if hello.is_ok_and(|hello| hello.get_bool("isWritablePrimary").unwrap_or(false)) {
+            // Servers before 5.0 do not know `hello`.
+            let hello = admin.run_command(doc! { "isMaster": 1 });
+            let hello = runtime().block_on(async { hello.await });
+            if hello.is_ok_and(|hello| hello.get_bool("ismaster").unwrap_or(false)) {
                 break;
             }
             assert!(Instant::now() < deadline, "the only member did not become primary");
@@ -185,6 +187,8 @@ impl Server {
     pub(crate) fn restart(&mut self) {
         self.mongod().restart();
         self.down = false;
+        // Servers before 4.4 do not say that a connection of before is gone.
+        self.client = connect(&self.uri);
     }
 
     /// Whether the server keeps nothing of the test: what was made is dropped, and there are no

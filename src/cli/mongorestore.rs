@@ -1,0 +1,248 @@
+//! The program under the name `mongorestore`: its words, its lines and its exit codes.
+//!
+//! A script that calls mongorestore finds what it is used to. The work is that of `restorm
+//! restore`; [`options`] lists what becomes of each option.
+
+mod args;
+pub mod options;
+pub(super) mod words;
+
+pub use args::DropInArgs;
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind as ClapErrorKind};
+use clap::{CommandFactory, FromArgMatches, Parser};
+
+use crate::cli::mongorestore::options::OPTIONS;
+use crate::cli::mongorestore::words::translate;
+use crate::cli::output;
+use crate::cli::restore::{self, RestoreArgs, Shown};
+use crate::cli::signals::Voice;
+use crate::command::restore::Restored;
+use crate::error::{Error, ErrorKind};
+use crate::exit::ExitStatus;
+use crate::report::Report;
+use crate::report::mongorestore::{Level, Log};
+
+/// The version of mongorestore whose behaviour this is.
+const PEER_VERSION: &str = "100.18.0";
+
+/// Names that are farther apart than this are not taken for each other.
+const DISTANCE_MAX: usize = 4;
+
+/// Restore a dump into MongoDB, as mongorestore does
+#[derive(Debug, Parser)]
+#[command(name = "mongorestore", version, max_term_width = 100)]
+struct Line {
+    #[command(flatten)]
+    restore: RestoreArgs,
+}
+
+/// The command, whose usage is not that of `restorm restore`.
+fn command() -> clap::Command {
+    Line::command().override_usage("mongorestore [OPTIONS] [DUMP] [URI]")
+}
+
+/// Whether the program was called by this name.
+pub(super) fn is_meant(program: Option<&OsString>) -> bool {
+    let name = program.and_then(|program| Path::new(program).file_stem());
+    name == Some(OsStr::new("mongorestore"))
+}
+
+/// Runs a command line, without the name of the program, and shows what came of it.
+pub(super) async fn run(words: Vec<OsString>) -> ExitStatus {
+    let began = Instant::now();
+    let (line, notes) = match parse(words) {
+        Ok(Parsed::Run(line, notes)) => (line, notes),
+        Ok(Parsed::Told(text)) => {
+            output::data(&text);
+            return ExitStatus::Restored;
+        }
+        Err(error) => return refuse(&log(Level::Normal), &error),
+    };
+    let args = line.restore;
+    let log = Arc::new(log(level(args.shown())));
+    for note in &notes {
+        log.say(note);
+    }
+    let observer = Arc::clone(&log);
+    let teller = Arc::clone(&log);
+    let tell = move |line: &str| teller.say(line);
+    match restore::restore_with(&args, observer, Voice::Mongorestore, tell, began).await {
+        Ok(Restored::Planned(plan)) => {
+            output::data(&plan);
+            log.say("dry run completed");
+            log.end_without_documents();
+            ExitStatus::Restored
+        }
+        Ok(Restored::Ran(report)) => {
+            log.end(&report);
+            match restore::write_report(&args, &report) {
+                Ok(()) => status(&report),
+                Err(error) => refuse(&log, &error),
+            }
+        }
+        Err(error) => refuse(&log, &error),
+    }
+}
+
+/// What a command line asks for.
+enum Parsed {
+    /// A restore, and what should be said before it.
+    Run(Box<Line>, Vec<String>),
+    /// A text on standard output.
+    Told(String),
+}
+
+fn parse(words: Vec<OsString>) -> Result<Parsed, Error> {
+    let translated = translate(words)?;
+    let words = std::iter::once(OsString::from("mongorestore")).chain(translated.words);
+    let parsed =
+        command().try_get_matches_from(words).and_then(|matches| Line::from_arg_matches(&matches));
+    match parsed {
+        Ok(line) => Ok(Parsed::Run(Box::new(line), translated.notes)),
+        Err(error) => match error.kind() {
+            ClapErrorKind::DisplayHelp => Ok(Parsed::Told(error.to_string())),
+            ClapErrorKind::DisplayVersion => Ok(Parsed::Told(version())),
+            _ => Err(told(&error)),
+        },
+    }
+}
+
+/// The version as mongorestore tells it, with our own beside it.
+fn version() -> String {
+    let (own, os, arch) = (env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH);
+    format!("mongorestore version: {PEER_VERSION} (restorm {own})\n   os: {os}\n   arch: {arch}\n")
+}
+
+/// What clap has against a line, in mongorestore's words where it has some.
+fn told(error: &clap::Error) -> Error {
+    if error.kind() == ClapErrorKind::UnknownArgument
+        && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg)
+        && let Some(name) = word.strip_prefix("--")
+    {
+        let name = name.split('=').next().unwrap_or(name);
+        let unknown = Error::new(ErrorKind::Usage, format!("unknown option `{name}`"));
+        return match nearest(name) {
+            Some(near) => unknown.hint(format!("did you mean --{near}?")),
+            None => unknown,
+        };
+    }
+    let text = error.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let sentence = text.split("\n\n").next().unwrap_or(text);
+    let words: Vec<&str> = sentence.split_whitespace().collect();
+    Error::new(ErrorKind::Usage, words.join(" "))
+}
+
+/// The option whose name is nearest, if any is near.
+fn nearest(name: &str) -> Option<String> {
+    let (command, wanted) = (Line::command(), name.to_ascii_lowercase());
+    let ours = command.get_arguments().filter_map(clap::Arg::get_long).map(str::to_owned);
+    let theirs = OPTIONS.iter().map(|option| option.long.to_owned());
+    theirs
+        .chain(ours)
+        .map(|known| (strsim::levenshtein(&wanted, &known.to_ascii_lowercase()), known))
+        .filter(|(distance, _)| *distance <= DISTANCE_MAX.min(name.len() / 2))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
+}
+
+fn level(shown: Shown) -> Level {
+    match shown {
+        Shown::Quiet => Level::Quiet,
+        Shown::Normal => Level::Normal,
+        Shown::Verbose => Level::Verbose,
+    }
+}
+
+fn log(level: Level) -> Log {
+    Log::new(Box::new(std::io::stderr()), level)
+}
+
+/// Shows an error before a restore, or instead of one.
+fn refuse(log: &Log, error: &Error) -> ExitStatus {
+    let text = match error.hint_text() {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    };
+    match error.kind() {
+        ErrorKind::Usage => {
+            log.fail(&format!("error parsing command line options: {text}"));
+            log.fail("try 'mongorestore --help' for more information");
+        }
+        ErrorKind::Connect => log.fail(&format!("error connecting to host: {text}")),
+        _ => {
+            log.fail(&format!("Failed: {text}"));
+            log.end_without_documents();
+        }
+    }
+    ExitStatus::Stopped
+}
+
+/// mongorestore ends with 0 although documents failed, and with 1 after everything else.
+fn status(report: &Report) -> ExitStatus {
+    match report.exit_status {
+        ExitStatus::Restored => ExitStatus::Restored,
+        ExitStatus::Failures if report.totals.indexes_failed == 0 => ExitStatus::Restored,
+        _ => ExitStatus::Stopped,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(line: &str) -> String {
+        let words = line.split_whitespace().map(OsString::from).collect();
+        match parse(words) {
+            Err(error) => match error.hint_text() {
+                Some(hint) => format!("{error}; {hint}"),
+                None => error.to_string(),
+            },
+            Ok(_) => panic!("`{line}` is taken"),
+        }
+    }
+
+    #[test]
+    fn the_program_is_known_by_its_name() {
+        for (name, expected) in [
+            ("mongorestore", true),
+            ("/usr/bin/mongorestore", true),
+            ("mongorestore.exe", true),
+            ("restorm", false),
+            ("/opt/mongorestore/restorm", false),
+        ] {
+            assert_eq!(is_meant(Some(&name.into())), expected, "{name}");
+        }
+        assert!(!is_meant(None));
+    }
+
+    #[test]
+    fn an_unknown_option_is_told_with_the_nearest_one() {
+        for (line, expected) in [
+            ("--nsIncl x", "unknown option `nsIncl`; did you mean --nsInclude?"),
+            ("--noIndexesRestore", "did you mean --noIndexRestore?"),
+            ("--DROP", "did you mean --drop?"),
+            ("--parallel-collection=3", "did you mean --parallel-collections?"),
+            ("--forceTableScan", "unknown option `forceTableScan`"),
+        ] {
+            assert!(error(line).contains(expected), "{line}: {}", error(line));
+        }
+        assert!(!error("--forceTableScan").contains("did you mean"));
+    }
+
+    #[test]
+    fn other_errors_are_one_sentence() {
+        assert_eq!(
+            error("-j x"),
+            "invalid value 'x' for '--parallel-collections <N>': \
+             a whole number from 1 to 256 is needed"
+        );
+        assert!(error("--collection x").contains("--db <NAME>"));
+    }
+}

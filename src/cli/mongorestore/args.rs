@@ -1,0 +1,44 @@
+//! Options of mongorestore that need no room of their own.
+
+use clap::Args;
+
+use crate::cli::restore::at_most;
+use crate::limits::{WORKERS_DEFAULT, WORKERS_MAX};
+
+/// Options of mongorestore whose meaning restorm covers by others.
+#[derive(Args, Clone, Debug, Default)]
+pub struct DropInArgs {
+    /// Batches in flight for each collection that is read: with -j times as many, --workers grows
+    /// to them
+    #[arg(long, alias = "numInsertionWorkersPerCollection", value_name = "N")]
+    #[arg(value_parser = at_most(WORKERS_MAX), conflicts_with = "workers")]
+    #[arg(help_heading = "How it is done")]
+    insertion_workers_per_collection: Option<usize>,
+}
+
+impl DropInArgs {
+    /// Batches in flight where `--workers` does not say it: all workers write any collection, so
+    /// what was asked for each of them adds up, and never to less than the default.
+    pub(in crate::cli) fn workers(&self, parallel_collections: usize) -> usize {
+        let each = self.insertion_workers_per_collection.unwrap_or(1);
+        each.saturating_mul(parallel_collections).clamp(WORKERS_DEFAULT, WORKERS_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_add_up_to_no_less_than_the_default() {
+        for (each, parallel, expected) in [
+            (None, 4, WORKERS_DEFAULT),
+            (Some(1), 4, WORKERS_DEFAULT),
+            (Some(4), 4, 16),
+            (Some(1024), 256, WORKERS_MAX),
+        ] {
+            let args = DropInArgs { insertion_workers_per_collection: each };
+            assert_eq!(args.workers(parallel), expected, "{each:?} {parallel}");
+        }
+    }
+}
