@@ -5,6 +5,7 @@
 //! decimal index, and nothing is decoded. Buffers are returned to a pool and used again, because
 //! fresh memory of this size costs a page fault every 4 KiB.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::frame::Frame;
@@ -27,6 +28,19 @@ pub struct Position {
     /// The bytes of the file itself that have been consumed up to here; differs from the offset
     /// where the file is compressed.
     pub origin: u64,
+    /// How many bytes the documents of its collection have up to its end, uncompressed: by this a
+    /// document is found again, in a file of its own as in an archive.
+    pub end: u64,
+}
+
+/// Whether a document may have been sent before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sent {
+    /// It was not.
+    #[default]
+    Never,
+    /// It may have been, by an earlier run or to a server that has lost it since.
+    Maybe,
 }
 
 /// How large a batch may grow.
@@ -70,6 +84,13 @@ pub struct Batch {
     pub origin_bytes: u64,
     /// Where the first document lies in its source.
     pub first: Position,
+    /// The bytes of the collection's documents that are done with once this batch is: its own
+    /// documents and the damaged ones among them.
+    pub range: Range<u64>,
+    /// Documents of the range that are damaged, so that they are not sent.
+    pub damaged: u32,
+    /// Whether its documents may have been sent before.
+    pub sent: Sent,
     /// The indexes of documents whose zero timestamps an ordinary insert would not keep.
     pub detours: Vec<u32>,
     array: Vec<u8>,
@@ -156,6 +177,12 @@ pub struct Batcher {
     first: Position,
     origin_reported: u64,
     detours: Vec<u32>,
+    sent: Sent,
+    damaged: u32,
+    /// Up to where the collection's bytes belong to batches that were cut.
+    covered: u64,
+    /// Up to where they belong to the open batch.
+    end: u64,
 }
 
 impl Batcher {
@@ -178,7 +205,18 @@ impl Batcher {
             first: Position::default(),
             origin_reported: 0,
             detours: Vec::new(),
+            sent: Sent::Never,
+            damaged: 0,
+            covered: 0,
+            end: 0,
         }
+    }
+
+    /// The batcher of documents that may have been sent before.
+    #[must_use]
+    pub fn of_sent(mut self, sent: Sent) -> Self {
+        self.sent = sent;
+        self
     }
 
     /// Adds a document that lies at this position; returns the batch that was full before it.
@@ -188,6 +226,21 @@ impl Batcher {
         let full = self.would_overflow(frame.bytes().len());
         let batch = if full { self.cut(position.origin) } else { None };
         self.add(frame, position);
+        batch
+    }
+
+    /// Passes over a damaged document, which counts as done with together with its neighbours.
+    pub fn pass_damaged(&mut self, position: Position) {
+        self.damaged += 1;
+        self.end = position.end;
+    }
+
+    /// Passes over documents that are not wanted, up to this byte of the collection; returns the
+    /// batch of those before them.
+    pub fn pass_over(&mut self, before: Position, end: u64) -> Option<Batch> {
+        let batch = self.cut(before.origin);
+        self.covered = end;
+        self.end = end;
         batch
     }
 
@@ -224,6 +277,7 @@ impl Batcher {
         self.array.push(0);
         self.array.extend_from_slice(frame.bytes());
         self.key.increment();
+        self.end = position.end;
         self.documents += 1;
         self.document_bytes += frame.bytes().len() as u64;
     }
@@ -244,6 +298,9 @@ impl Batcher {
             document_bytes: std::mem::take(&mut self.document_bytes),
             origin_bytes,
             first: self.first,
+            range: std::mem::replace(&mut self.covered, self.end)..self.end,
+            damaged: std::mem::take(&mut self.damaged),
+            sent: self.sent,
             detours: std::mem::take(&mut self.detours),
             array: std::mem::take(&mut self.array),
             pool: Some(self.pool.clone()),
@@ -294,11 +351,12 @@ mod tests {
         let mut offset = 0;
         let mut cut = Vec::new();
         for bytes in documents {
-            let position = Position { offset, origin: offset };
+            let end = offset + bytes.len() as u64;
+            let position = Position { offset, origin: offset, end };
             cut.extend(batcher.push(Frame::new(bytes).expect("a frame"), position));
-            offset += bytes.len() as u64;
+            offset = end;
         }
-        cut.extend(batcher.finish(Position { offset, origin: offset }));
+        cut.extend(batcher.finish(Position { offset, origin: offset, end: offset }));
         cut
     }
 
@@ -338,6 +396,22 @@ mod tests {
     }
 
     #[test]
+    fn the_ranges_of_batches_hold_what_is_damaged_and_leave_out_what_is_not_wanted() {
+        let pool = BufferPool::new(2, 1 << 20);
+        let mut batcher = Batcher::new(0, BatchLimits::new(10, 1000), ZeroTimestamps::Kept, pool);
+        let bytes = document(10);
+        let at = |offset, end| Position { offset, origin: offset, end };
+        batcher.push(Frame::new(&bytes).expect("a frame"), at(0, 40));
+        batcher.pass_damaged(at(40, 50));
+        let first = batcher.pass_over(at(50, 50), 90).expect("a batch");
+        assert_eq!((first.range.clone(), first.damaged), (0..50, 1));
+        batcher.pass_damaged(at(90, 95));
+        batcher.push(Frame::new(&bytes).expect("a frame"), at(95, 140));
+        let second = batcher.finish(at(140, 140)).expect("a batch");
+        assert_eq!((second.range.clone(), second.damaged), (90..140, 1));
+    }
+
+    #[test]
     fn a_buffer_comes_back_to_its_pool() {
         let pool = BufferPool::new(1, 1 << 20);
         let limits = BatchLimits::new(10, 1000);
@@ -365,6 +439,7 @@ mod tests {
             let mut offset = 0;
             for batch in &cut {
                 prop_assert_eq!(batch.first.offset, offset);
+                prop_assert_eq!(&batch.range, &(offset..offset + batch.document_bytes));
                 offset += batch.document_bytes;
                 prop_assert!(batch.documents as usize <= documents_max);
                 prop_assert!(batch.documents == 1 || batch.array().len() <= bytes_max);

@@ -13,6 +13,7 @@
 mod finish;
 mod indexed;
 mod intake;
+pub mod ledger;
 pub mod oplog;
 mod prepare;
 pub mod retry;

@@ -3,6 +3,7 @@
 //! A plan is a value made from three others: what the dump holds, what was asked for, and what the
 //! server is. Making it has no effect; `--dry-run` prints it and stops.
 
+pub mod carried;
 mod directions;
 pub mod indexes;
 pub mod oplog;
@@ -23,6 +24,7 @@ use crate::dump::archive::Archive;
 use crate::dump::inventory::{CollectionKind, DumpEntry, Inventory, Origin};
 use crate::facts::ServerFacts;
 use crate::namespace::Namespace;
+use crate::plan::carried::Carried;
 pub use crate::plan::indexes::{Directions, DottedHashed, IndexFixes, IndexVersion};
 use crate::plan::indexes::{IndexPlan, Surroundings};
 use crate::plan::oplog::OplogPlan;
@@ -161,6 +163,8 @@ pub struct CollectionPlan {
     pub insertion: Insertion,
     /// Whether its validator may refuse documents.
     pub validation: Validation,
+    /// What an earlier run has brought of it, where this run goes on from there.
+    pub carried: Option<Carried>,
     /// What the plan changed or noticed.
     pub notes: Vec<String>,
 }
@@ -271,6 +275,7 @@ impl Planning<'_> {
             indexes,
             insertion,
             validation: self.selection.validation,
+            carried: None,
             notes,
         })
     }

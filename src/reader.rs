@@ -45,7 +45,8 @@ impl Reader {
         if !self.stream.fill(length)? {
             return Err(self.ends_inside(length));
         }
-        let position = self.position();
+        let mut position = self.position();
+        position.end += length as u64;
         self.stream.advance(length);
         match Frame::new(self.stream.behind(length)) {
             Ok(frame) => Ok(Some((frame, position))),
@@ -60,7 +61,8 @@ impl Reader {
 
     /// Where the next document begins.
     pub fn position(&self) -> Position {
-        Position { offset: self.stream.offset(), origin: self.stream.origin() }
+        let offset = self.stream.offset();
+        Position { offset, origin: self.stream.origin(), end: offset }
     }
 
     fn next_length(&mut self) -> Result<Option<usize>, Error> {
@@ -152,7 +154,8 @@ mod tests {
             let (read, error, end) = read_all(&file);
             assert_eq!(error, None);
             assert!(read == documents, "{compression:?}");
-            assert_eq!(end, Position { offset: bytes.len() as u64, origin: file.bytes });
+            let offset = bytes.len() as u64;
+            assert_eq!(end, Position { offset, origin: file.bytes, end: offset });
         }
     }
 

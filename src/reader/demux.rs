@@ -68,6 +68,8 @@ struct State {
     progress: Progress,
     checksum: Checksum,
     origin: u64,
+    /// Bytes of its documents that were gone past.
+    bytes: u64,
     is_passed_over: bool,
 }
 
@@ -167,7 +169,8 @@ impl Demux {
         self.stream.advance(length);
         self.run += length;
         let state = &mut self.states[place];
-        let position = Position { offset, origin: state.origin };
+        state.bytes += length as u64;
+        let position = Position { offset, origin: state.origin, end: state.bytes };
         if !state.is_passed_over {
             let origin = self.stream.origin();
             state.origin += origin - self.origin_counted;
@@ -202,7 +205,8 @@ impl Demux {
         if is_end {
             state.progress = Progress::Ended;
             self.at = At::BehindEnd(place);
-            let position = Position { offset: self.stream.offset(), origin: state.origin };
+            let (offset, origin) = (self.stream.offset(), state.origin);
+            let position = Position { offset, origin, end: state.bytes };
             return Ok(Some(Item::End { place, position, checked }));
         }
         state.progress = Progress::Open;
