@@ -91,6 +91,8 @@ pub struct ServerFacts {
     pub topology: Topology,
     /// What it is.
     pub product: Product,
+    /// By what it is known again: the name of its replica set, else its addresses.
+    pub identity: String,
     /// The collections it holds already, per database of the dump.
     pub existing: Vec<ExistingCollection>,
 }
@@ -122,6 +124,7 @@ impl ServerFacts {
             version: ServerVersion::new(99, 0, 0),
             topology: Topology::Null,
             product: Product::MongoDb,
+            identity: "nowhere".to_owned(),
             existing: Vec::new(),
         }
     }

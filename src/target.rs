@@ -4,6 +4,7 @@
 //! order, retries or counts; those are the loader's. [`mongo`] is the only module of the program
 //! that speaks to a server.
 
+pub mod durable;
 pub mod mongo;
 pub mod null;
 
@@ -13,6 +14,7 @@ use bson::{Bson, Document, RawBson, RawDocumentBuf, Uuid};
 
 use crate::batch::Batch;
 use crate::namespace::Namespace;
+use crate::target::durable::{Acknowledgement, Horizon, Mark};
 
 /// Where documents are restored to.
 pub trait Target: Send + Sync + 'static {
@@ -48,6 +50,26 @@ pub trait Target: Send + Sync + 'static {
         namespace: &Namespace,
         ids: Vec<RawBson>,
     ) -> impl Future<Output = Result<Vec<RawDocumentBuf>, TargetError>> + Send;
+
+    /// What its acknowledgements are worth.
+    fn acknowledgement(&self) -> Acknowledgement {
+        Acknowledgement::Durable
+    }
+
+    /// Finds out which acknowledged writes are safe; `among` is a collection that exists.
+    fn horizon(
+        &self,
+        among: &Namespace,
+    ) -> impl Future<Output = Result<Horizon, TargetError>> + Send;
+
+    /// The incarnation of the server that is written to at the moment.
+    fn incarnation(&self) -> impl Future<Output = Result<String, TargetError>> + Send;
+
+    /// The UUID of a collection, where the server tells it.
+    fn uuid(
+        &self,
+        namespace: &Namespace,
+    ) -> impl Future<Output = Result<Option<Uuid>, TargetError>> + Send;
 
     /// Builds indexes with one command; on success all of them stand.
     fn create_indexes(
@@ -182,6 +204,8 @@ pub struct WriteOutcome {
     pub failures: Vec<WriteFailure>,
     /// Documents at the end that it did not look at, because it stopped at a refusal.
     pub not_tried: u32,
+    /// The point in the target's history of what it took, where it has one.
+    pub mark: Option<Mark>,
 }
 
 /// A document that the server refused.

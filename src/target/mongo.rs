@@ -7,6 +7,7 @@
 mod command;
 mod commit_quorum;
 mod connect;
+mod durability;
 mod errors;
 mod facts;
 mod journal;
@@ -24,8 +25,9 @@ use mongodb::Client;
 
 use crate::batch::Batch;
 use crate::error::Error;
-use crate::facts::ServerFacts;
+use crate::facts::{ServerFacts, Topology};
 use crate::namespace::Namespace;
+use crate::target::durable::{Acknowledgement, Horizon};
 use crate::target::mongo::left_out::LeftOut;
 use crate::target::{
     Documents, Insert, MergeUsers, OnRefusal, Target, TargetError, Validators, WriteOutcome,
@@ -40,6 +42,13 @@ pub struct MongoTarget {
     client: Client,
     /// The write concern as the bytes of a document, ready to be put into a command.
     write_concern: RawDocumentBuf,
+    /// The write concern of what is done once for a collection, whatever that of its documents: a
+    /// collection that is lost comes back without its options with its next document.
+    certain_concern: RawDocumentBuf,
+    /// How the server is deployed.
+    topology: Topology,
+    /// What an acknowledged insert is worth.
+    acknowledgement: Acknowledgement,
     /// Whether inserts are asked to keep zero timestamps (`bypassEmptyTsReplacement`).
     keeps_zero_timestamps: bool,
     /// Whether `createIndexes` is asked to ignore options it does not know.
@@ -69,7 +78,7 @@ impl MongoTarget {
     }
 
     fn write_concern_document(&self) -> Result<Document, TargetError> {
-        Document::try_from(self.write_concern.as_ref()).map_err(|error| errors::of(&error.into()))
+        Document::try_from(self.certain_concern.as_ref()).map_err(|error| errors::of(&error.into()))
     }
 
     /// Sends a command; what the server does not know of it is left out from then on.
@@ -120,6 +129,10 @@ impl MongoTarget {
             self.write(insert.namespace.database(), command, sent, insert.on_refusal).await?;
         let went_through = reply.failures.is_empty() || insert.on_refusal == OnRefusal::GoOn;
         outcome.inserted += reply.written;
+        outcome.mark = match (outcome.mark, reply.mark) {
+            (Some(earlier), Some(mark)) => Some(earlier.and(mark)),
+            (earlier, mark) => earlier.or(mark),
+        };
         for mut failure in reply.failures {
             failure.index = segment.indexes[failure.index as usize];
             outcome.failures.push(failure);
@@ -230,6 +243,22 @@ impl Target for MongoTarget {
             .await
             .map_err(|error| errors::of(&error))?;
         cursor.try_collect().await.map_err(|error| errors::of(&error))
+    }
+
+    fn acknowledgement(&self) -> Acknowledgement {
+        self.acknowledgement
+    }
+
+    async fn horizon(&self, among: &Namespace) -> Result<Horizon, TargetError> {
+        self.ask_horizon(among).await
+    }
+
+    async fn incarnation(&self) -> Result<String, TargetError> {
+        self.hello().await.map(|hello| durability::incarnation(&hello))
+    }
+
+    async fn uuid(&self, namespace: &Namespace) -> Result<Option<Uuid>, TargetError> {
+        self.ask_uuid(namespace).await
     }
 
     async fn create_indexes(

@@ -7,13 +7,15 @@ use mongodb::options::{Acknowledgment, ClientOptions, ServerAddress, Tls};
 use mongodb::{Client, error::ErrorKind as DriverErrorKind};
 
 use crate::error::{Error, ErrorKind};
+use crate::facts::{ServerFacts, Topology};
 use crate::limits::{
     CONNECT_TIMEOUT, CREATES_AHEAD, PARALLEL_INDEX_BUILDS_DEFAULT, WORKERS_DEFAULT,
 };
+use crate::target::durable::Acknowledgement;
 use crate::target::mongo::left_out::LeftOut;
 use crate::target::mongo::merge::{ConnectionFlags, merge};
 use crate::target::mongo::uri::{ServerUri, without};
-use crate::target::mongo::{MongoTarget, journal};
+use crate::target::mongo::{MongoTarget, durability, journal};
 use crate::target::{Fault, TargetError};
 
 /// Files in which systems keep the certificates they trust: Debian, Red Hat, SUSE, Alpine.
@@ -192,9 +194,7 @@ fn parse_object(text: &str) -> Result<WriteConcern, Error> {
 
 impl MongoTarget {
     /// Connects, asks the server what it is, and says clearly when that fails.
-    pub async fn connect(
-        connection: &Connection,
-    ) -> Result<(Self, crate::facts::ServerFacts), Error> {
+    pub async fn connect(connection: &Connection) -> Result<(Self, ServerFacts), Error> {
         let uri = merge(Some(&connection.uri), &ConnectionFlags::default())?;
         check_files(&uri)?;
         let secrets = uri.secrets();
@@ -210,7 +210,10 @@ impl MongoTarget {
         let client = Client::with_options(options).map_err(|error| not_usable(&error))?;
         let mut target = Self {
             client,
+            certain_concern: write_concern.clone(),
             write_concern,
+            topology: Topology::Standalone,
+            acknowledgement: Acknowledgement::Durable,
             keeps_zero_timestamps: false,
             ignores_unknown_index_options: false,
             left_out: LeftOut::default(),
@@ -220,11 +223,30 @@ impl MongoTarget {
         let asked = target.ask_facts().await;
         let (facts, hello) = asked.map_err(|error| target.unreachable(&error, &uri))?;
         target.refuse_secondary(&hello)?;
-        target.write_concern = journal::asked_for(target.write_concern, &facts);
+        target.left_out = LeftOut::of(facts.product);
+        target.acknowledge(&facts);
         target.keeps_zero_timestamps = facts.keeps_zero_timestamps();
         target.ignores_unknown_index_options = facts.ignores_unknown_index_options();
-        target.left_out = LeftOut::of(facts.product);
         Ok((target, facts))
+    }
+
+    /// Settles how writes are acknowledged, and what that is worth.
+    fn acknowledge(&mut self, facts: &ServerFacts) {
+        let concern = journal::asked_for(self.write_concern.clone(), facts);
+        let (concern, is_raised) = durability::raised(concern, facts);
+        if is_raised {
+            self.left_out.note(
+                "this server cannot tell which acknowledged documents it may have lost, so that \
+                 every batch waits for a majority and its journal",
+            );
+        }
+        self.topology = facts.topology;
+        self.acknowledgement = durability::of(&concern, facts);
+        self.certain_concern = match self.acknowledgement {
+            Acknowledgement::Durable => concern.clone(),
+            Acknowledgement::Volatile => durability::certain(&concern),
+        };
+        self.write_concern = concern;
     }
 
     fn unreachable(&self, error: &TargetError, uri: &ServerUri) -> Error {

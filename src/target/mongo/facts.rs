@@ -13,14 +13,7 @@ impl MongoTarget {
     /// Asks for version, topology and product; also proves that the connection works. Returns what
     /// the server said of itself as well.
     pub(super) async fn ask_facts(&self) -> Result<(ServerFacts, Document), TargetError> {
-        /// Servers before 5.0 do not know `hello`.
-        const COMMAND_NOT_FOUND: i32 = 59;
-        let hello = match self.run("admin", doc! { "hello": 1 }).await {
-            Err(error) if error.code == Some(COMMAND_NOT_FOUND) => {
-                self.run("admin", doc! { "isMaster": 1 }).await?
-            }
-            other => other?,
-        };
+        let hello = self.hello().await?;
         let build = self.run("admin", doc! { "buildInfo": 1 }).await?;
         let version = build.get_str("version").ok().and_then(ServerVersion::parse);
         // Only the proxy before Atlas' shared clusters knows this command; the peer asks the same.
@@ -29,9 +22,28 @@ impl MongoTarget {
             version: version.unwrap_or(ServerVersion::new(0, 0, 0)),
             topology: topology(&hello),
             product: product::recognise(&self.description, &hello, &build, has_proxy),
+            identity: match hello.get_str("setName") {
+                Ok(set) => format!("replica set {set}"),
+                Err(_) => self.description.clone(),
+            },
             existing: Vec::new(),
         };
         Ok((facts, hello))
+    }
+
+    /// The UUID of one collection.
+    pub(super) async fn ask_uuid(
+        &self,
+        namespace: &Namespace,
+    ) -> Result<Option<Uuid>, TargetError> {
+        let command = doc! { "listCollections": 1, "filter": { "name": namespace.collection() } };
+        let database = self.client().database(namespace.database());
+        let cursor =
+            database.run_cursor_command(command).await.map_err(|error| errors::of(&error))?;
+        let listed: Vec<Document> =
+            cursor.try_collect().await.map_err(|error| errors::of(&error))?;
+        let info = listed.first().and_then(|collection| collection.get_document("info").ok());
+        Ok(info.and_then(|info| uuid(info.get("uuid")?)))
     }
 
     /// The collections that these databases hold.

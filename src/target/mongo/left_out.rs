@@ -127,6 +127,11 @@ impl LeftOut {
         is_new
     }
 
+    /// Tells something with the rest.
+    pub(super) fn note(&self, text: &str) {
+        self.state().notes.push(text.to_owned());
+    }
+
     /// What was learned since this was last asked.
     pub(super) fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut self.state().notes)

@@ -2,6 +2,8 @@
 
 use bson::{Bson, Document};
 
+use crate::target::durable::Mark;
+use crate::target::mongo::durability;
 use crate::target::{Fault, OnRefusal, TargetError, WriteFailure, WriteOutcome};
 
 /// The answer to one write command.
@@ -9,6 +11,7 @@ use crate::target::{Fault, OnRefusal, TargetError, WriteFailure, WriteOutcome};
 pub(super) struct Reply {
     pub(super) written: u32,
     pub(super) failures: Vec<WriteFailure>,
+    pub(super) mark: Option<Mark>,
 }
 
 impl Reply {
@@ -19,7 +22,8 @@ impl Reply {
             OnRefusal::GoOn => 0,
             OnRefusal::Stop => sent.saturating_sub(self.written + refused),
         };
-        WriteOutcome { inserted: self.written, failures: self.failures, not_tried }
+        let Self { written, failures, mark } = self;
+        WriteOutcome { inserted: written, failures, not_tried, mark }
     }
 }
 
@@ -51,7 +55,7 @@ pub(super) fn read(
             ),
         });
     }
-    Ok(Reply { written, failures })
+    Ok(Reply { written, failures, mark: durability::mark(reply) })
 }
 
 /// Whether what a command did is as durable as its write concern asks.

@@ -1,0 +1,297 @@
+//! Holds what the target has acknowledged until it can no longer be lost.
+//!
+//! Where an acknowledgement is durable by itself, an answer is settled at once. Elsewhere it waits
+//! until the target says that it is safe; only then is it told, counted and noted in the ledger.
+//! An answer of which that can no longer be said, because another server took over, is doubtful:
+//! its documents are read and sent once more.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::Instant;
+
+use crate::dump::inventory::Origin;
+use crate::error::{Error, ErrorKind};
+use crate::limits::{ANSWERS_WAITING_MAX, SETTLE_INTERVAL, STOP_GRACE};
+use crate::load::ledger::record::Done;
+use crate::load::retry::{self, Verdict};
+use crate::load::run::Run;
+use crate::report::Event;
+use crate::report::format::counted;
+use crate::target::durable::{Acknowledgement, Fate, Horizon, Mark};
+use crate::target::{Target, TargetError};
+
+/// What became of one batch.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// The collection's place in the plan.
+    pub(super) collection: usize,
+    /// Documents of the batch.
+    pub(super) documents: u64,
+    /// What is told of it once it is settled.
+    pub(super) events: Vec<Event>,
+    /// What is done with it; nothing where documents of it were not answered for.
+    pub(super) done: Option<Done>,
+    /// The point in the target's history.
+    pub(super) mark: Option<Mark>,
+    /// The incarnation of the server when the batch was sent first.
+    pub(super) server: String,
+}
+
+impl Answer {
+    fn range(&self) -> Range<u64> {
+        self.done.map_or(0..0, |done| done.from..done.to)
+    }
+}
+
+/// Answers on their way from acknowledged to durable.
+#[derive(Debug)]
+pub(super) struct Settling {
+    worth: Acknowledgement,
+    state: Mutex<State>,
+    /// Places for answers that wait, so that their number is bounded.
+    places: Semaphore,
+    /// Wakes who settles, before its time.
+    hurry: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The incarnation of the server as last seen.
+    server: String,
+    waiting: VecDeque<Answer>,
+    doubtful: Vec<Answer>,
+    has_ended: bool,
+}
+
+impl Settling {
+    pub(super) fn new(worth: Acknowledgement) -> Self {
+        Self {
+            worth,
+            state: Mutex::default(),
+            places: Semaphore::new(ANSWERS_WAITING_MAX),
+            hurry: Notify::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The incarnation of the server as last seen.
+    pub(super) fn server(&self) -> String {
+        match self.worth {
+            Acknowledgement::Durable => String::new(),
+            Acknowledgement::Volatile => self.state().server.clone(),
+        }
+    }
+
+    /// Answers that are doubtful, each once.
+    pub(super) fn take_doubtful(&self) -> Vec<Answer> {
+        std::mem::take(&mut self.state().doubtful)
+    }
+}
+
+/// Takes an answer in: settles it, or has it wait.
+pub(super) async fn take_in<T: Target>(run: &Run<T>, answer: Answer) {
+    let settling = &run.settling;
+    if settling.worth == Acknowledgement::Durable {
+        settle(run, answer);
+        return;
+    }
+    if settling.places.available_permits() == 0 {
+        settling.hurry.notify_one();
+    }
+    if let Ok(place) = settling.places.acquire().await {
+        place.forget();
+    }
+    settling.state().waiting.push_back(answer);
+}
+
+/// Tells and notes an answer, and lets its collection go on.
+fn settle<T: Target>(run: &Run<T>, answer: Answer) {
+    let collection = answer.collection;
+    for event in &answer.events {
+        run.observe(event);
+    }
+    if let (Some(ledger), Some(done)) = (&run.ledger, answer.done) {
+        ledger.done(collection, done);
+    }
+    run.finish(collection);
+}
+
+/// Looks at first which server is written to; without that, nothing acknowledged can be settled.
+pub(super) async fn begin<T: Target>(run: &Run<T>) -> Result<(), TargetError> {
+    if run.settling.worth == Acknowledgement::Volatile {
+        let server = run.target.incarnation().await?;
+        run.settling.state().server = server;
+    }
+    Ok(())
+}
+
+/// Settles answers and brings the ledger to the disk, again and again, until told that no more
+/// answers come and none waits.
+pub(super) async fn keep_settling<T: Target>(run: &Run<T>) {
+    let mut failing_since: Option<Instant> = None;
+    loop {
+        let has_ended = run.settling.state().has_ended;
+        if run.settling.worth == Acknowledgement::Volatile {
+            match pass_barrier(run).await {
+                Ok(()) => failing_since = None,
+                Err(error) => {
+                    let since = *failing_since.get_or_insert_with(Instant::now);
+                    if !waits_on(run, &error, since, has_ended) {
+                        run.fail(not_confirmed(&error));
+                        give_up(run);
+                    }
+                }
+            }
+        }
+        run.flush_ledger();
+        if has_ended && run.settling.state().waiting.is_empty() {
+            return;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(SETTLE_INTERVAL) => {}
+            () = run.settling.hurry.notified() => {}
+        }
+    }
+}
+
+/// Says that no more answers come for now.
+pub(super) fn end<T>(run: &Run<T>) {
+    run.settling.state().has_ended = true;
+    run.settling.hurry.notify_one();
+}
+
+/// Says that answers may come again.
+pub(super) fn go_on<T>(run: &Run<T>) {
+    run.settling.state().has_ended = false;
+}
+
+/// Asks once what is durable, and settles it.
+async fn pass_barrier<T: Target>(run: &Run<T>) -> Result<(), TargetError> {
+    let settling = &run.settling;
+    let (asked, among) = {
+        let state = settling.state();
+        let Some(first) = state.waiting.front() else {
+            return Ok(());
+        };
+        (state.waiting.len(), run.plan.collections[first.collection].data_namespace.clone())
+    };
+    let horizon = run.target.horizon(&among).await?;
+    let (durable, doubtful) = sort(&mut settling.state(), asked, &horizon);
+    settling.places.add_permits(durable.len() + doubtful.len());
+    for answer in durable {
+        settle(run, answer);
+    }
+    if !doubtful.is_empty() {
+        doubt(run, doubtful);
+    }
+    Ok(())
+}
+
+/// Takes out what the horizon decides about the answers that came before it was asked for.
+fn sort(state: &mut State, asked: usize, horizon: &Horizon) -> (Vec<Answer>, Vec<Answer>) {
+    let (mut durable, mut doubtful) = (Vec::new(), Vec::new());
+    let asked = asked.min(state.waiting.len());
+    let mut open: Vec<Answer> = Vec::new();
+    for answer in state.waiting.drain(..asked) {
+        match horizon.fate(&answer.server, answer.mark) {
+            Fate::Durable => durable.push(answer),
+            Fate::Open => open.push(answer),
+            Fate::Doubtful => doubtful.push(answer),
+        }
+    }
+    for answer in open.into_iter().rev() {
+        state.waiting.push_front(answer);
+    }
+    state.server.clone_from(&horizon.server);
+    (durable, doubtful)
+}
+
+/// Keeps answers for another sending; where they came through a pipe, nothing can be read again.
+fn doubt<T: Target>(run: &Run<T>, doubtful: Vec<Answer>) {
+    let documents: u64 = doubtful.iter().map(|answer| answer.documents).sum();
+    let documents = counted(documents, "document", "documents");
+    let is_piped = doubtful.iter().any(|answer| run.reads_once(answer.collection));
+    if is_piped {
+        let message = format!(
+            "another server took over before {documents} that were acknowledged were durable, and \
+             they came through a pipe, which cannot be read again"
+        );
+        run.fail(
+            Error::new(ErrorKind::Write, message)
+                .hint("restore from a file, or wait for every batch with --write-concern majority"),
+        );
+    } else {
+        let text = format!(
+            "another server took over before {documents} that were acknowledged were durable; they \
+             are sent again"
+        );
+        run.observe(&Event::Note { collection: None, text });
+    }
+    run.settling.state().doubtful.extend(doubtful);
+}
+
+/// Whether there is hope that the target will answer yet.
+fn waits_on<T: Target>(
+    run: &Run<T>,
+    error: &TargetError,
+    since: Instant,
+    has_ended: bool,
+) -> bool {
+    let patience = if run.goes_on() || !has_ended { run.settings.retry_for } else { STOP_GRACE };
+    retry::verdict(error, false) == Verdict::Retry && since.elapsed() < patience
+}
+
+/// Counts what waits as not sent: whether it stays, nobody can say.
+fn give_up<T: Target>(run: &Run<T>) {
+    let waiting = std::mem::take(&mut run.settling.state().waiting);
+    run.settling.places.add_permits(waiting.len());
+    for answer in waiting {
+        abandon(run, &answer);
+    }
+}
+
+/// Counts the documents of an answer that is not settled as not sent.
+pub(super) fn abandon<T: Target>(run: &Run<T>, answer: &Answer) {
+    let (collection, documents) = (answer.collection, answer.documents);
+    run.observe(&Event::Unsent { collection, documents });
+    run.finish(collection);
+}
+
+/// The stretches of doubtful answers, for each collection that has some.
+pub(super) fn stretches(doubtful: &[Answer]) -> Vec<(usize, Vec<Range<u64>>)> {
+    let mut stretches: Vec<(usize, Vec<Range<u64>>)> = Vec::new();
+    for answer in doubtful {
+        match stretches.iter_mut().find(|(collection, _)| *collection == answer.collection) {
+            Some((_, ranges)) => ranges.push(answer.range()),
+            None => stretches.push((answer.collection, vec![answer.range()])),
+        }
+    }
+    stretches
+}
+
+fn not_confirmed(error: &TargetError) -> Error {
+    let message = format!("what was acknowledged could not be confirmed as durable: {error}");
+    let failed = Error::new(ErrorKind::Write, message)
+        .hint("documents that were not confirmed count as unsent; the restore can be resumed");
+    match error.code {
+        Some(code) => failed.with_code(code),
+        None => failed,
+    }
+}
+
+impl<T> Run<T> {
+    /// Whether the documents of a collection can be read only once.
+    pub(super) fn reads_once(&self, collection: usize) -> bool {
+        match &self.plan.collections[collection].data {
+            Some(Origin::Input) => true,
+            Some(Origin::Segments(segments)) => segments.archive.is_piped(),
+            Some(Origin::File(_)) | None => false,
+        }
+    }
+}
