@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use crate::error::{Error, ErrorKind};
-use crate::target::mongo::uri::ServerUri;
+use crate::target::mongo::{known, uri::ServerUri};
 
 /// What was said of the server apart from the connection string.
 #[derive(Clone, Default)]
@@ -80,6 +80,7 @@ pub fn merge(uri: Option<&str>, flags: &ConnectionFlags) -> Result<ServerUri, Er
     agree.option("compressors", "compressors", "--compressors", compressors)?;
     leave_out(&mut merged)?;
     go_directly(&mut merged);
+    known::ignore_others(&mut merged)?;
     refuse_mechanism(&merged)?;
     Ok(merged)
 }
