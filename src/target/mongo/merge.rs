@@ -186,6 +186,9 @@ fn merge_tls(uri: &mut ServerUri, flags: &ConnectionFlags) -> Result<(), Error> 
     if flags.tls && uri.tls() == Some(false) {
         return Err(differ("TLS settings", "it is off there, on with --tls"));
     }
+    if flags.insecure && uri.option("tlsInsecure") == Some("false") {
+        return Err(differ("TLS settings", "tlsInsecure is false there, --tls-insecure is given"));
+    }
     let has_files = flags.ca_file.is_some() || flags.key_file.is_some();
     if has_files && !wanted && !uri_has_tls(uri) {
         // The peer takes the files and goes on in plain text; a path that is given is meant.
