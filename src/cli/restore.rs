@@ -400,7 +400,7 @@ impl RestoreArgs {
         if self.quiet {
             Progress::quiet()
         } else if std::io::stderr().is_terminal() {
-            Progress::bars(began, self.verbosity())
+            Progress::bars(began, || output::columns(Stream::Error), self.verbosity())
         } else {
             Progress::lines(began, Box::new(std::io::stderr()), self.verbosity())
         }

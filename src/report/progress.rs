@@ -19,6 +19,7 @@ use crate::report::event::{Event, Observer};
 use crate::report::pulse::{Beat, Pulse};
 use crate::report::tally::Tally;
 use bars::Bars;
+pub use bars::Columns;
 use glance::Glance;
 use lines::Lines;
 use news::News;
@@ -58,8 +59,10 @@ impl Progress {
 
     /// Bars on the terminal at standard error, and a line above them for everything out of the
     /// ordinary. `began` is the moment from which the times of the events count.
-    pub fn bars(began: Instant, verbosity: Verbosity) -> Self {
-        Self::shown(began, Box::new(Bars::new(indicatif::ProgressDrawTarget::stderr())), verbosity)
+    /// `columns` tells how wide that terminal is.
+    pub fn bars(began: Instant, columns: Columns, verbosity: Verbosity) -> Self {
+        let target = indicatif::ProgressDrawTarget::stderr();
+        Self::shown(began, Box::new(Bars::new(target, columns)), verbosity)
     }
 
     fn shown(began: Instant, mut display: Box<dyn Show>, verbosity: Verbosity) -> Self {
