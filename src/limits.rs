@@ -117,6 +117,15 @@ pub const RETRY_FOR: Duration = Duration::from_secs(60);
 /// looks for a server, so that a short failure is survived and a server that is gone is not.
 pub const STOP_GRACE: Duration = Duration::from_secs(10);
 
+/// The time between two looks at what is durable, and between two writings of the ledger: what a
+/// killed run has to send again, and rare enough to cost nothing.
+pub const SETTLE_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Answers that wait to become durable, at most; beyond them workers wait as well. A fast server
+/// answers a few hundred batches in the interval, so that this many mean that it has fallen
+/// behind.
+pub const ANSWERS_WAITING_MAX: usize = 4096;
+
 /// How long the first connection may take before the server is called unreachable.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 

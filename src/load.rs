@@ -10,6 +10,7 @@
 //! (tasks)       (threads)             (tasks)     (tasks)
 //! ```
 
+mod again;
 mod finish;
 mod gathered;
 mod indexed;
@@ -19,6 +20,7 @@ pub mod oplog;
 mod prepare;
 pub mod retry;
 mod run;
+mod settle;
 mod spool;
 pub mod stop;
 mod users;
@@ -41,6 +43,8 @@ use crate::plan::oplog::OplogPlan;
 use crate::report::{Event, Observer, Phase, Tally};
 use crate::target::Target;
 
+use intake::Reading;
+pub use ledger::Ledger;
 pub use stop::Stop;
 
 /// How a plan is run.
@@ -121,6 +125,8 @@ pub struct Assignment<T> {
     pub observer: Arc<dyn Observer>,
     /// What ends the run early.
     pub stop: Stop,
+    /// Where it is kept what is done, so that the run can be resumed.
+    pub ledger: Option<Arc<Ledger>>,
     /// The moment from which the times of events count.
     pub began: Instant,
 }
@@ -130,11 +136,15 @@ pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
     let (run, queues) = Run::new(assignment);
     let run = Arc::new(run);
     run.announce();
+    if let Err(error) = settle::begin(&run).await {
+        run.fail(settle::not_confirmed(&error));
+    }
+    let settler = tokio::spawn(settle::keep_settling(Arc::clone(&run)));
     let mut workers = JoinSet::new();
     let mut preparers = JoinSet::new();
     let (prepared, to_read) = intake::channel(&run);
     let (gate, opened) = async_channel::bounded(1);
-    let readers = intake::spawn(&run, &to_read, &queues, gate);
+    let readers = intake::spawn(&run, &to_read, &queues, gate, &Reading::First);
     drop(to_read);
     // It is opened by letting go of its other end.
     let _ = opened.recv().await;
@@ -155,6 +165,8 @@ pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
         run.fail(error);
     }
     run.join(workers).await;
+    settle::end(&run, settler).await;
+    again::send_doubtful(&run).await;
     run.data_ended();
     users::restore(&run).await;
     match (indexes, &run.plan.oplog) {

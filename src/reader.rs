@@ -65,6 +65,12 @@ impl Reader {
         Position { offset, origin: self.stream.origin(), end: offset }
     }
 
+    /// Goes on with the document that begins at this byte of the uncompressed content; in a plain
+    /// file the bytes before are not read.
+    pub fn skip_to(&mut self, offset: u64) -> Result<(), Error> {
+        self.stream.skip_to(offset)
+    }
+
     fn next_length(&mut self) -> Result<Option<usize>, Error> {
         if !self.stream.fill(PREFIX)? {
             let is_end = self.stream.available() == 0;
@@ -156,6 +162,34 @@ mod tests {
             assert!(read == documents, "{compression:?}");
             let offset = bytes.len() as u64;
             assert_eq!(end, Position { offset, origin: file.bytes, end: offset });
+        }
+    }
+
+    #[test]
+    fn reading_goes_on_wherever_it_is_told_to() {
+        let documents: Vec<_> = (0..400).map(|size| document(size * 20)).collect();
+        let bytes = documents.concat();
+        let starts: Vec<u64> = documents
+            .iter()
+            .scan(0, |start, bytes| Some(std::mem::replace(start, *start + bytes.len() as u64)))
+            .collect();
+        for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
+            let (_folder, file) = written(&bytes, compression);
+            let mut reader = open(&file).expect("opened");
+            for place in [0, 1, 5, 20, 21, 399] {
+                reader.skip_to(starts[place]).expect("there");
+                let (frame, position) = reader.next_frame().expect("read").expect("a document");
+                assert!(frame.bytes() == documents[place], "{compression:?} {place}");
+                assert_eq!(position.offset, starts[place]);
+                assert_eq!(position.end, starts[place] + documents[place].len() as u64);
+            }
+            let end = Position {
+                offset: bytes.len() as u64,
+                origin: file.bytes,
+                end: bytes.len() as u64,
+            };
+            assert_eq!(reader.position(), end);
+            assert!(reader.next_frame().expect("read").is_none());
         }
     }
 

@@ -123,6 +123,12 @@ impl Archive {
         &self.content.collections
     }
 
+    /// Whether it comes through a pipe, so that it can be read only once.
+    pub fn is_piped(&self) -> bool {
+        let place = &self.content.place;
+        *place == ArchivePlace::Input || !place.path().metadata().is_ok_and(|data| data.is_file())
+    }
+
     /// The bytes from the first block on.
     ///
     /// # Errors
@@ -133,8 +139,7 @@ impl Archive {
         if let Some(stream) = unread {
             return Ok(stream);
         }
-        let is_regular = self.path().metadata().is_ok_and(|metadata| metadata.is_file());
-        if self.content.place == ArchivePlace::Input || !is_regular {
+        if self.is_piped() {
             return Err(Error::new(ErrorKind::Read, "the archive was read already")
                 .in_file(self.path())
                 .hint("what comes through a pipe can be read only once"));

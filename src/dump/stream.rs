@@ -163,6 +163,28 @@ impl Stream {
         Ok(true)
     }
 
+    /// Goes past everything before this byte, which is not read where the file can be entered
+    /// anywhere.
+    pub fn skip_to(&mut self, offset: u64) -> Result<(), Error> {
+        while self.offset < offset {
+            let left = offset - self.offset;
+            let ahead = left.min(self.available() as u64);
+            self.advance(usize::try_from(ahead).unwrap_or(usize::MAX));
+            let left = left - ahead;
+            if left == 0 {
+                return Ok(());
+            }
+            let skipped = self.source.skip(left);
+            if skipped.map_err(|error| self.error(self.source.describe(&error)))? {
+                self.offset += left;
+                (self.start, self.end) = (0, 0);
+            } else if !self.fill(1)? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
     /// An error at the byte that comes next.
     pub fn error(&self, message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Read, message).in_file(&self.name).at_byte(self.offset)

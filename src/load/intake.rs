@@ -1,28 +1,29 @@
 //! Turns files, or an archive, into batches, on threads of their own.
 
 mod archive;
+mod feed;
 mod gathering;
 mod id;
+mod wanted;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::batch::{Batch, Batcher, Position};
+use crate::batch::Batch;
 use crate::dump::inventory::Origin;
 use crate::dump::stream::Interrupt;
 use crate::error::Error;
-use crate::frame::{Frame, FrameError};
 use crate::limits::CREATES_AHEAD;
 use crate::load::run::{Queues, Run, internal};
-use crate::load::worker::{id_text, stopped_at};
-use crate::load::{DocumentCheck, OnRejection};
 use crate::plan::Insertion;
+use crate::plan::carried::RangeSet;
 use crate::reader::{self, Reader};
-use crate::report::format::counted;
-use crate::report::{Event, Rejection};
-use crate::target::{Target, WriteFailure};
+use crate::report::Event;
+use crate::target::Target;
 use archive::ArchiveIntake;
-use id::IdChange;
+use feed::Feed;
+use wanted::Step;
 
 /// `InvalidBSON`, as a server would say of a document that is damaged.
 const INVALID_BSON: i32 = 22;
@@ -45,6 +46,25 @@ struct Intake<T> {
     own: Vec<async_channel::Sender<Batch>>,
     /// The worker that takes the next collection whose order matters.
     next_worker: Arc<AtomicUsize>,
+    reading: Reading,
+}
+
+/// Which time it is that the dump is read.
+#[derive(Clone, Debug)]
+pub(super) enum Reading {
+    /// The first: everything that no earlier run has brought.
+    First,
+    /// Once more, for what another server may have lost; by the collection's place in the plan.
+    Again(Arc<HashMap<usize, Missing>>),
+}
+
+/// What is read again of a collection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Missing {
+    /// The stretches of its bytes.
+    pub(super) ranges: RangeSet,
+    /// The documents in them.
+    pub(super) documents: u64,
 }
 
 /// Keeps collections from being dropped and created while it is there.
@@ -57,6 +77,7 @@ pub(super) fn spawn<T: Target>(
     to_read: &async_channel::Receiver<usize>,
     queues: &Queues,
     gate: Gate,
+    reading: &Reading,
 ) -> impl Future<Output = Result<(), Error>> + Send + 'static {
     let next_worker = Arc::new(AtomicUsize::new(0));
     let intake = || Intake {
@@ -64,6 +85,7 @@ pub(super) fn spawn<T: Target>(
         shared: queues.shared.clone(),
         own: queues.own.clone(),
         next_worker: Arc::clone(&next_worker),
+        reading: reading.clone(),
     };
     let readers: Vec<_> = match run.plan.archive().cloned() {
         Some(archive) => {
@@ -87,7 +109,9 @@ impl<T: Target> Intake<T> {
     fn read_all(&self, to_read: &async_channel::Receiver<usize>) {
         while let Ok(collection) = to_read.recv_blocking() {
             if self.run.goes_on() {
-                self.run.observe(&Event::ReadBegan { collection });
+                if let Reading::First = self.reading {
+                    self.run.observe(&Event::ReadBegan { collection });
+                }
                 if let Err(error) = self.read(collection) {
                     self.run.fail_collection(collection, &error);
                 }
@@ -105,66 +129,52 @@ impl<T: Target> Intake<T> {
             Some(worker) => &self.own[worker],
             None => &self.shared,
         };
-        let mut batcher = self.batcher(collection);
-        let mut without_id = 0_u64;
-        let outcome = loop {
-            let (frame, position) = match reader.next_frame() {
-                Ok(Some(next)) => next,
-                Ok(None) => {
-                    self.run.read_to_end(collection);
-                    break Ok(());
-                }
-                // Nothing came any more, and somebody asked for the end.
-                Err(_) if !self.run.goes_on() => break Ok(()),
-                Err(error) => break Err(error),
-            };
-            if self.run.settings.document_check == DocumentCheck::Structure
-                && let Err(damage) = frame.validate()
-            {
-                if !self.reject(collection, frame, position, &damage) {
-                    break Ok(());
-                }
-                continue;
-            }
-            let (stored, change) = id::stored_form(frame);
-            without_id += u64::from(change == IdChange::New);
-            let frame = stored.as_deref().and_then(|bytes| Frame::new(bytes).ok()).unwrap_or(frame);
-            let full = batcher.push(frame, position);
-            if let Some(batch) = full
-                && !self.send(queue, batch)
-            {
-                break Ok(());
-            }
-        };
-        if let Some(batch) = batcher.finish(reader.position()) {
+        let mut feed = Feed::of(&self.run, collection, &self.reading);
+        let outcome = self.feed(&mut feed, &mut reader, queue);
+        if let Some(batch) = feed.cut(reader.position()) {
             self.send(queue, batch);
         }
-        self.note_missing_ids(collection, without_id);
+        feed.note_missing_ids(&self.run);
+        self.note_missing(collection, feed.documents());
         outcome
     }
 
-    /// Counts a damaged document as rejected; false where reading should end.
-    fn reject(
+    /// Reads on to the end of what is wanted, of the file, or of the run.
+    fn feed(
         &self,
-        collection: usize,
-        frame: Frame<'_>,
-        position: Position,
-        damage: &FrameError,
-    ) -> bool {
-        let failure = WriteFailure {
-            index: 0,
-            code: INVALID_BSON,
-            message: format!("not sent: {damage}; it lies at byte {} of the file", position.offset),
-        };
-        let rejection =
-            Rejection { code: failure.code, message: failure.message.clone(), id: id_text(frame) };
-        let bytes = frame.bytes().len() as u64;
-        self.run.observe(&Event::Damaged { collection, bytes, rejection });
-        if self.run.settings.on_rejection == OnRejection::StopRun {
-            let namespace = &self.run.plan.collections[collection].namespace;
-            self.run.fail(stopped_at(&failure).of(namespace));
+        feed: &mut Feed,
+        reader: &mut Reader,
+        queue: &async_channel::Sender<Batch>,
+    ) -> Result<(), Error> {
+        let collection = feed.collection();
+        loop {
+            let before = reader.position();
+            let full = match feed.step(before.offset) {
+                Step::Read => match reader.next_frame() {
+                    Ok(Some((frame, position))) => feed.push(&self.run, frame, position),
+                    Ok(None) => {
+                        self.run.read_to_end(collection);
+                        return Ok(());
+                    }
+                    // Nothing came any more, and somebody asked for the end.
+                    Err(_) if !self.run.goes_on() => return Ok(()),
+                    Err(error) => return Err(error),
+                },
+                Step::Skip(end) => {
+                    reader.skip_to(end)?;
+                    feed.pass_over(before, end)
+                }
+                Step::End => return Ok(()),
+            };
+            if let Some(batch) = full
+                && !self.send(queue, batch)
+            {
+                return Ok(());
+            }
+            if self.run.has_failed() {
+                return Ok(());
+            }
         }
-        self.run.goes_on()
     }
 
     /// Opens what a collection's documents come from.
@@ -196,17 +206,13 @@ impl<T: Target> Intake<T> {
         }
     }
 
-    fn batcher(&self, collection: usize) -> Batcher {
-        let settings = &self.run.settings;
-        let pool = self.run.pool.clone();
-        Batcher::new(collection, settings.batch, settings.zero_timestamps, pool)
-    }
-
     /// Hands a batch to the workers; false where reading should end.
     fn send(&self, queue: &async_channel::Sender<Batch>, batch: Batch) -> bool {
         let collection = batch.collection;
         let documents = u64::from(batch.documents);
-        self.run.observe(&Event::Read { collection, documents, bytes: batch.document_bytes });
+        if let Reading::First = self.reading {
+            self.run.observe(&Event::Read { collection, documents, bytes: batch.document_bytes });
+        }
         self.run.begin(collection);
         if queue.send_blocking(batch).is_err() {
             self.run.observe(&Event::Unsent { collection, documents });
@@ -216,11 +222,14 @@ impl<T: Target> Intake<T> {
         self.run.goes_on() && !self.run.is_refused(collection)
     }
 
-    fn note_missing_ids(&self, collection: usize, documents: u64) {
-        if documents > 0 {
-            let documents = counted(documents, "document", "documents");
-            let text = format!("{documents} without an _id got a new one");
-            self.run.observe(&Event::Note { collection: Some(collection), text });
+    /// Counts documents as unsent that were acknowledged, doubted, and could not be read again.
+    fn note_missing(&self, collection: usize, read: u64) {
+        if let Reading::Again(missing) = &self.reading
+            && let Some(missing) = missing.get(&collection)
+            && missing.documents > read
+        {
+            let documents = missing.documents - read;
+            self.run.observe(&Event::Unsent { collection, documents });
         }
     }
 }

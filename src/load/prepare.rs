@@ -71,6 +71,12 @@ pub(super) async fn bring_about<T: Target>(run: &Run<T>, collection: usize) -> R
             other => other.map_err(|error| refused("cannot be created", plan, &error))?,
         }
     }
+    if let Some(ledger) = &run.ledger {
+        // Without a UUID the collection is known by its name alone.
+        let uuid = run.target.uuid(&plan.namespace).await.ok().flatten();
+        let uuid = uuid.map(|uuid| uuid.to_string());
+        ledger.stands(collection, &plan.source, &plan.namespace, uuid);
+    }
     run.observe(&Event::Prepared { collection });
     Ok(())
 }

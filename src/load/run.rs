@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use bson::oid::ObjectId;
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
@@ -13,7 +14,9 @@ use crate::dump::inventory::{CollectionKind, Compression, Origin};
 use crate::error::{Error, ErrorKind};
 use crate::limits::QUEUE_BATCHES;
 use crate::load::gathered::Gathered;
+use crate::load::ledger::Ledger;
 use crate::load::prepare::with_retries;
+use crate::load::settle::Settling;
 use crate::load::{Assignment, Ending, LoadSettings, Stop};
 use crate::plan::users::Content;
 use crate::plan::{CollectionPlan, Creation, Insertion, RestorePlan, Validation};
@@ -36,6 +39,12 @@ pub(super) struct Run<T> {
     pub(super) to_index: async_channel::Receiver<usize>,
     /// What an archive brought besides collections.
     pub(super) gathered: Gathered,
+    /// What was acknowledged and may still be lost.
+    pub(super) settling: Settling,
+    /// Where it is kept what is done.
+    pub(super) ledger: Option<Arc<Ledger>>,
+    /// By what this run is known, however often it is resumed.
+    pub(super) id: ObjectId,
     collections: Vec<Progress>,
     observer: Arc<dyn Observer>,
     tally: Mutex<Tally>,
@@ -81,7 +90,7 @@ pub(super) struct Inbox {
 }
 
 impl Queues {
-    fn new(workers: usize) -> Self {
+    pub(super) fn new(workers: usize) -> Self {
         let (shared, to_all) = async_channel::bounded(QUEUE_BATCHES);
         let (own, inboxes) = (0..workers)
             .map(|_| {
@@ -123,7 +132,7 @@ fn announced(plan: &CollectionPlan) -> PlannedCollection {
 
 impl<T: Target> Run<T> {
     pub(super) fn new(assignment: Assignment<T>) -> (Self, Queues) {
-        let Assignment { plan, target, settings, observer, stop, began } = assignment;
+        let Assignment { plan, target, settings, observer, stop, ledger, began } = assignment;
         let (loaded, to_index) = async_channel::bounded(plan.collections.len().max(1));
         let buffers = settings.workers + settings.readers + QUEUE_BATCHES;
         let run = Self {
@@ -134,6 +143,9 @@ impl<T: Target> Run<T> {
             loaded,
             to_index,
             gathered: Gathered::default(),
+            settling: Settling::new(target.acknowledgement()),
+            id: ledger.as_ref().map_or_else(ObjectId::new, |ledger| ledger.run()),
+            ledger,
             plan,
             target,
             settings,
@@ -163,7 +175,12 @@ impl<T: Target> Run<T> {
         self.observe(&Event::Planned { collections: collections.collect() });
         self.announce_stream();
         self.announce_special();
-        let existing = self.plan.collections.iter().filter(|plan| plan.creation == Creation::Use);
+        self.announce_carried();
+        let existing = self
+            .plan
+            .collections
+            .iter()
+            .filter(|plan| plan.creation == Creation::Use && plan.carried.is_none());
         let existing = existing.count() as u64;
         if existing > 0 {
             let text = format!(
@@ -181,6 +198,35 @@ impl<T: Target> Run<T> {
             }
         }
         self.observe(&Event::PhaseBegan(Phase::Data));
+    }
+
+    /// Tells what an earlier run has brought.
+    fn announce_carried(&self) {
+        for (collection, plan) in self.plan.collections.iter().enumerate() {
+            if let Some(carried) = &plan.carried {
+                self.observe(&Event::Carried {
+                    collection,
+                    inserted: carried.inserted,
+                    already_there: carried.already_there,
+                    rejected: carried.rejected,
+                    bytes: carried.ranges.bytes(),
+                });
+            }
+        }
+    }
+
+    /// Brings what was noted in the ledger to the disk; where that fails, the restore goes on.
+    pub(super) fn flush_ledger(&self) {
+        if let Some(ledger) = &self.ledger
+            && let Err(error) = ledger.flush()
+        {
+            let text = format!(
+                "the ledger {} cannot be written any more ({error}); a restore that is resumed \
+                 sends again what comes from here on",
+                ledger.path().display()
+            );
+            self.observe(&Event::Note { collection: None, text });
+        }
     }
 
     /// Tells of the one stream that all documents come from, where that is so.

@@ -6,10 +6,10 @@
 //! its documents are read and sent once more.
 
 use std::collections::VecDeque;
-use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, Semaphore};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::dump::inventory::Origin;
@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind};
 use crate::limits::{ANSWERS_WAITING_MAX, SETTLE_INTERVAL, STOP_GRACE};
 use crate::load::ledger::record::Done;
 use crate::load::retry::{self, Verdict};
-use crate::load::run::Run;
+use crate::load::run::{Run, internal};
 use crate::report::Event;
 use crate::report::format::counted;
 use crate::target::durable::{Acknowledgement, Fate, Horizon, Mark};
@@ -38,12 +38,6 @@ pub(super) struct Answer {
     pub(super) mark: Option<Mark>,
     /// The incarnation of the server when the batch was sent first.
     pub(super) server: String,
-}
-
-impl Answer {
-    fn range(&self) -> Range<u64> {
-        self.done.map_or(0..0, |done| done.from..done.to)
-    }
 }
 
 /// Answers on their way from acknowledged to durable.
@@ -133,7 +127,11 @@ pub(super) async fn begin<T: Target>(run: &Run<T>) -> Result<(), TargetError> {
 
 /// Settles answers and brings the ledger to the disk, again and again, until told that no more
 /// answers come and none waits.
-pub(super) async fn keep_settling<T: Target>(run: &Run<T>) {
+pub(super) async fn keep_settling<T: Target>(run: Arc<Run<T>>) {
+    let run = run.as_ref();
+    if run.settling.worth == Acknowledgement::Durable && run.ledger.is_none() {
+        return;
+    }
     let mut failing_since: Option<Instant> = None;
     loop {
         let has_ended = run.settling.state().has_ended;
@@ -160,10 +158,14 @@ pub(super) async fn keep_settling<T: Target>(run: &Run<T>) {
     }
 }
 
-/// Says that no more answers come for now.
-pub(super) fn end<T>(run: &Run<T>) {
+/// Says that no more answers come for now, and waits until all that came are settled or doubtful.
+pub(super) async fn end<T: Target>(run: &Run<T>, settler: JoinHandle<()>) {
     run.settling.state().has_ended = true;
     run.settling.hurry.notify_one();
+    if settler.await.is_err() {
+        run.fail(internal("what settles answers ended early"));
+    }
+    run.flush_ledger();
 }
 
 /// Says that answers may come again.
@@ -237,12 +239,7 @@ fn doubt<T: Target>(run: &Run<T>, doubtful: Vec<Answer>) {
 }
 
 /// Whether there is hope that the target will answer yet.
-fn waits_on<T: Target>(
-    run: &Run<T>,
-    error: &TargetError,
-    since: Instant,
-    has_ended: bool,
-) -> bool {
+fn waits_on<T: Target>(run: &Run<T>, error: &TargetError, since: Instant, has_ended: bool) -> bool {
     let patience = if run.goes_on() || !has_ended { run.settings.retry_for } else { STOP_GRACE };
     retry::verdict(error, false) == Verdict::Retry && since.elapsed() < patience
 }
@@ -263,19 +260,7 @@ pub(super) fn abandon<T: Target>(run: &Run<T>, answer: &Answer) {
     run.finish(collection);
 }
 
-/// The stretches of doubtful answers, for each collection that has some.
-pub(super) fn stretches(doubtful: &[Answer]) -> Vec<(usize, Vec<Range<u64>>)> {
-    let mut stretches: Vec<(usize, Vec<Range<u64>>)> = Vec::new();
-    for answer in doubtful {
-        match stretches.iter_mut().find(|(collection, _)| *collection == answer.collection) {
-            Some((_, ranges)) => ranges.push(answer.range()),
-            None => stretches.push((answer.collection, vec![answer.range()])),
-        }
-    }
-    stretches
-}
-
-fn not_confirmed(error: &TargetError) -> Error {
+pub(super) fn not_confirmed(error: &TargetError) -> Error {
     let message = format!("what was acknowledged could not be confirmed as durable: {error}");
     let failed = Error::new(ErrorKind::Write, message)
         .hint("documents that were not confirmed count as unsent; the restore can be resumed");

@@ -7,14 +7,17 @@ use bson::raw::RawDocument;
 use bson::{Bson, RawBson, RawDocumentBuf};
 use tokio::time::Instant;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Sent};
 use crate::error::{Error, ErrorKind};
 use crate::frame::Frame;
 use crate::limits::STOP_GRACE;
 use crate::load::OnRejection;
+use crate::load::ledger::record::Done;
 use crate::load::retry::{self, Verdict};
 use crate::load::run::{Inbox, Run};
+use crate::load::settle::{self, Answer};
 use crate::report::{Event, Rejection};
+use crate::target::durable::Mark;
 use crate::target::{Documents, Fault, Insert, Target, TargetError, Validators, WriteFailure};
 
 /// `DuplicateKey`.
@@ -31,12 +34,14 @@ pub(super) async fn work<T: Target>(run: Arc<Run<T>>, inbox: Inbox) {
     while let Some(batch) = next(&inbox).await {
         let collection = batch.collection;
         if run.sends(collection) {
-            Delivery::new(&run, &batch).deliver().await;
+            let answer = Delivery::new(&run, &batch).deliver().await;
+            drop(batch);
+            settle::take_in(&run, answer).await;
         } else {
             run.observe(&Event::Unsent { collection, documents: batch.documents.into() });
+            drop(batch);
+            run.finish(collection);
         }
-        drop(batch);
-        run.finish(collection);
     }
 }
 
@@ -66,6 +71,10 @@ struct Delivery<'a, T> {
     is_resent: bool,
     /// Whether the collection was told to take buckets of mixed schema.
     asked_for_mixed_schema: bool,
+    /// The incarnation of the server before anything was sent.
+    server: String,
+    /// The point in the target's history of what it took.
+    mark: Option<Mark>,
 }
 
 /// The failures since the last answer; a batch that is answered for bit by bit may take its time.
@@ -117,19 +126,21 @@ impl<'a, T: Target> Delivery<'a, T> {
             already_there: 0,
             failures: Vec::new(),
             outage: Outage::new(),
-            is_resent: false,
+            is_resent: batch.sent == Sent::Maybe,
             asked_for_mixed_schema: false,
+            server: run.settling.server(),
+            mark: None,
         }
     }
 
     /// Sends the batch until each of its documents is answered for or given up.
-    async fn deliver(mut self) {
+    async fn deliver(mut self) -> Answer {
         while let Some(group) = self.groups.pop() {
             if self.send(group).await == Step::GiveUp {
                 break;
             }
         }
-        self.account();
+        self.answer()
     }
 
     async fn send(&mut self, group: Documents) -> Step {
@@ -148,6 +159,10 @@ impl<'a, T: Target> Delivery<'a, T> {
             self.outage = Outage::new();
         }
         self.inserted += u64::from(outcome.inserted);
+        self.mark = match (self.mark, outcome.mark) {
+            (Some(earlier), Some(mark)) => Some(earlier.and(mark)),
+            (earlier, mark) => earlier.or(mark),
+        };
         if outcome.not_tried > 0 {
             let indexes = group.indexes(self.batch.documents);
             let tried = indexes.len().saturating_sub(outcome.not_tried as usize);
@@ -344,20 +359,21 @@ impl<'a, T: Target> Delivery<'a, T> {
         }
     }
 
-    /// Tells what became of every document of the batch.
-    fn account(mut self) {
+    /// What became of every document of the batch.
+    fn answer(mut self) -> Answer {
         let collection = self.batch.collection;
         let documents = u64::from(self.batch.documents);
         let rejected = self.failures.len() as u64;
         let answered = self.inserted + self.already_there + rejected;
+        let mut events = Vec::new();
         if rejected > 0 {
             self.failures.sort_by_key(|failure| failure.index);
             let rejections = self.rejections();
-            self.run.observe(&Event::Rejected { collection, rejections });
+            events.push(Event::Rejected { collection, rejections });
         }
         if answered > 0 {
             let share = |bytes: u64| if answered == documents { bytes } else { 0 };
-            self.run.observe(&Event::Written {
+            events.push(Event::Written {
                 collection,
                 inserted: self.inserted,
                 already_there: self.already_there,
@@ -368,8 +384,17 @@ impl<'a, T: Target> Delivery<'a, T> {
             });
         }
         if answered < documents {
-            self.run.observe(&Event::Unsent { collection, documents: documents - answered });
+            events.push(Event::Unsent { collection, documents: documents - answered });
         }
+        let done = (answered == documents).then(|| Done {
+            collection: 0,
+            from: self.batch.range.start,
+            to: self.batch.range.end,
+            inserted: self.inserted,
+            there: self.already_there,
+            rejected: rejected + u64::from(self.batch.damaged),
+        });
+        Answer { collection, documents, events, done, mark: self.mark, server: self.server }
     }
 
     fn rejections(&self) -> Vec<Rejection> {

@@ -34,6 +34,19 @@ pub enum Event {
         /// The collection.
         collection: usize,
     },
+    /// An earlier run has brought these documents: they count as read and as it counted them.
+    Carried {
+        /// The collection.
+        collection: usize,
+        /// Documents the server took.
+        inserted: u64,
+        /// Documents that were stored already.
+        already_there: u64,
+        /// Documents that were refused.
+        rejected: u64,
+        /// The bytes of the collection's documents that are done with, uncompressed.
+        bytes: u64,
+    },
     /// Reading the collection's file began.
     ReadBegan {
         /// The collection.

@@ -59,6 +59,7 @@ impl Tally {
             Event::PhaseBegan(phase) => self.begin_phase(at, *phase),
             Event::PrepareBegan { .. } | Event::Prepared { .. } => {}
             Event::Read { .. }
+            | Event::Carried { .. }
             | Event::Written { .. }
             | Event::Rejected { .. }
             | Event::Damaged { .. }
@@ -113,6 +114,17 @@ impl Tally {
                 counts.read += documents;
                 counts.bytes_read += bytes;
             }),
+            Event::Carried { collection, inserted, already_there, rejected, bytes } => {
+                let documents = inserted + already_there + rejected;
+                self.count(collection, |counts| {
+                    counts.read += documents;
+                    counts.bytes_read += bytes;
+                    counts.inserted += inserted;
+                    counts.already_there += already_there;
+                    counts.rejected += rejected;
+                    counts.carried += documents;
+                });
+            }
             Event::Written {
                 collection,
                 inserted,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -62,6 +62,22 @@ impl Source {
             Content::Gzip(decoder) => decoder.get_ref().consumed,
             Content::Zstd(decoder) => decoder.get_ref().consumed,
         }
+    }
+
+    /// Leaves out the next bytes of the content; false where they have to be read for that.
+    pub(super) fn skip(&mut self, count: u64) -> io::Result<bool> {
+        let Content::Plain { raw, read } = &mut self.content else {
+            return Ok(false);
+        };
+        if raw.may_wait || raw.head_start < raw.head_end {
+            return Ok(false);
+        }
+        let Ok(distance) = i64::try_from(count) else {
+            return Ok(false);
+        };
+        raw.file.seek_relative(distance)?;
+        *read += count;
+        Ok(true)
     }
 
     /// A failed read in words.

@@ -9,14 +9,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::batch::{Batch, Batcher, Position};
+use crate::batch::{Batch, Position};
 use crate::dump::archive::Archive;
 use crate::dump::inventory::{CollectionKind, Origin};
 use crate::error::{Error, ErrorKind};
 use crate::frame::Frame;
 use crate::limits::ARCHIVE_WAITING_BYTES_MAX;
 use crate::load::intake::gathering::{Begun, Gathering};
-use crate::load::intake::id::{self, IdChange};
 use crate::load::intake::{Gate, Intake};
 use crate::reader::demux::{Demux, Item};
 use crate::report::Event;
@@ -45,13 +44,12 @@ pub(super) struct ArchiveIntake<T> {
 #[derive(Default)]
 struct Lane {
     readiness: Readiness,
-    batcher: Option<Batcher>,
+    feed: Option<Feed>,
     /// The worker that takes its batches, where their order matters.
     worker: Option<usize>,
     aside: VecDeque<Batch>,
     /// Where its last document lies.
     position: Position,
-    without_id: u64,
     /// Set where no more documents come.
     ended: Option<Result<(), Error>>,
     /// Whether nothing is left to do about it.
@@ -91,7 +89,11 @@ impl<T: Target> ArchiveIntake<T> {
 
     /// Reads the archive to its end, or to where it is damaged.
     pub(super) fn read(mut self, archive: &Archive) {
-        let outcome = Gathering::of(&self.intake.run.plan).map(|gathering| {
+        let gathering = match self.intake.reading {
+            Reading::First => Gathering::of(&self.intake.run.plan),
+            Reading::Again(_) => Ok(Gathering::nothing()),
+        };
+        let outcome = gathering.map(|gathering| {
             Demux::open(archive).and_then(|demux| self.take_apart(demux, archive, gathering))
         });
         let outcome = outcome.unwrap_or_else(|error| {
@@ -162,7 +164,11 @@ impl<T: Target> ArchiveIntake<T> {
         let mut places = vec![None; archive.collections().len()];
         for (collection, plan) in self.intake.run.plan.collections.iter().enumerate() {
             if let Some(segments) = plan.data.as_ref().and_then(Origin::segments) {
-                places[segments.place] = Some(collection);
+                let is_wanted = match &self.intake.reading {
+                    Reading::First => true,
+                    Reading::Again(missing) => missing.contains_key(&collection),
+                };
+                places[segments.place] = is_wanted.then_some(collection);
             }
         }
         places
@@ -175,7 +181,9 @@ impl<T: Target> ArchiveIntake<T> {
     fn begin(&mut self, collection: usize) {
         if !self.lanes[collection].is_closed {
             self.intake.run.want(collection);
-            self.intake.run.observe(&Event::ReadBegan { collection });
+            if let Reading::First = self.intake.reading {
+                self.intake.run.observe(&Event::ReadBegan { collection });
+            }
         }
         self.hear();
     }
@@ -188,15 +196,18 @@ impl<T: Target> ArchiveIntake<T> {
         if self.intake.run.is_refused(collection) {
             return;
         }
-        let (stored, change) = id::stored_form(frame);
-        lane.without_id += u64::from(change == IdChange::New);
         lane.position = position;
-        let frame = stored.as_deref().and_then(|bytes| Frame::new(bytes).ok()).unwrap_or(frame);
-        let batcher = lane.batcher.get_or_insert_with(|| self.intake.batcher(collection));
-        let before = batcher.held_bytes();
-        let full = batcher.push(frame, position);
-        let after = batcher.held_bytes();
-        self.held += if full.is_some() { after } else { after - before };
+        let (run, reading) = (&self.intake.run, &self.intake.reading);
+        let feed = lane.feed.get_or_insert_with(|| Feed::of(run, collection, reading));
+        let before = feed.held_bytes();
+        let start = position.end - frame.bytes().len() as u64;
+        let full = match feed.step(start) {
+            Step::Read => feed.push(run, frame, position),
+            Step::Skip(_) | Step::End => feed.pass_over(position, position.end),
+        };
+        // What was cut is still held, until it is sent.
+        let cut = full.as_ref().map_or(0, weight);
+        self.held = self.held + feed.held_bytes() + cut - before;
         if let Some(batch) = full {
             self.put_aside(collection, batch);
         }
@@ -233,7 +244,7 @@ impl<T: Target> ArchiveIntake<T> {
     fn cut(&mut self, collection: usize) {
         let lane = &mut self.lanes[collection];
         let end = lane.position;
-        if let Some(batch) = lane.batcher.as_mut().and_then(|batcher| batcher.finish(end)) {
+        if let Some(batch) = lane.feed.as_mut().and_then(|feed| feed.cut(end)) {
             self.put_aside(collection, batch);
         }
     }
@@ -306,7 +317,7 @@ impl<T: Target> ArchiveIntake<T> {
             (true, _) => return,
             (false, Readiness::Refused) => {
                 lane.is_closed = true;
-                let open = lane.batcher.take().map_or(0, |batcher| batcher.held_bytes());
+                let open = lane.feed.take().map_or(0, |feed| feed.held_bytes());
                 self.held = self.held.saturating_sub(open);
                 return;
             }
@@ -314,13 +325,15 @@ impl<T: Target> ArchiveIntake<T> {
         };
         let Some(ended) = ended else { return };
         lane.is_closed = true;
-        lane.batcher = None;
-        let without_id = lane.without_id;
+        let feed = lane.feed.take();
         match ended {
             Ok(()) => run.read_to_end(collection),
             Err(error) => run.fail_collection(collection, &error),
         }
-        self.intake.note_missing_ids(collection, without_id);
+        if let Some(feed) = &feed {
+            feed.note_missing_ids(&run);
+        }
+        self.intake.note_missing(collection, feed.map_or(0, |feed| feed.documents()));
         run.finish(collection);
     }
 
@@ -334,7 +347,7 @@ impl<T: Target> ArchiveIntake<T> {
                 lane.readiness == Readiness::Prepared && lane.aside.is_empty()
             })
             .filter_map(|collection| {
-                let held = self.lanes[collection].batcher.as_ref()?.held_bytes();
+                let held = self.lanes[collection].feed.as_ref()?.held_bytes();
                 Some((held, collection))
             })
             .collect();
@@ -370,7 +383,7 @@ impl<T: Target> ArchiveIntake<T> {
         self.crowded.clear();
         for lane in &mut self.lanes {
             lane.aside.clear();
-            lane.batcher = None;
+            lane.feed = None;
             lane.ended = None;
         }
     }

@@ -40,6 +40,11 @@ pub(super) enum Begun {
 }
 
 impl Gathering {
+    /// Nothing, because it was gathered before.
+    pub(super) fn nothing() -> Self {
+        Self { users: None, oplog: None }
+    }
+
     /// What the plan needs; an error where there is no room for it.
     pub(super) fn of(plan: &RestorePlan) -> Result<Self, Error> {
         let oplog = plan.oplog.as_ref().and_then(|oplog| oplog.origin.segments());

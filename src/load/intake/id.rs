@@ -1,8 +1,11 @@
 //! The `_id` of documents that a server would change on its way in.
 
 use bson::oid::ObjectId;
+use twox_hash::XxHash3_64;
 
+use crate::batch::Position;
 use crate::frame::{Field, Frame};
+use crate::namespace::Namespace;
 
 /// What became of a document's `_id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,13 +18,43 @@ pub(super) enum IdChange {
 
 /// The document as a server would store it, where that is not what it is already.
 #[inline]
-pub(super) fn stored_form(frame: Frame<'_>) -> (Option<Vec<u8>>, IdChange) {
+pub(super) fn stored_form(
+    frame: Frame<'_>,
+    ids: &NewIds,
+    position: Position,
+) -> (Option<Vec<u8>>, IdChange) {
     if frame.starts_with_id() {
         (None, IdChange::Kept)
     } else if frame.id().is_some() {
         (with_id_in_front(frame), IdChange::Kept)
     } else {
-        (Some(with_new_id(frame)), IdChange::New)
+        (Some(with_new_id(frame, ids.at(position))), IdChange::New)
+    }
+}
+
+/// New `_id`s for the documents of one collection: the same for the same document however often a
+/// run is resumed, so that a document that is sent twice is recognised, and others in any other
+/// run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NewIds {
+    seconds: [u8; 4],
+    first: u64,
+}
+
+impl NewIds {
+    pub(super) fn of(run: ObjectId, source: &Namespace) -> Self {
+        let run = run.bytes();
+        let seconds = [run[0], run[1], run[2], run[3]];
+        let name = [&run[..], source.full().as_bytes()].concat();
+        Self { seconds, first: XxHash3_64::oneshot(&name) }
+    }
+
+    /// The `_id` of the document here. No two documents of a collection end at the same byte.
+    fn at(&self, position: Position) -> ObjectId {
+        let mut bytes = [0; 12];
+        bytes[..4].copy_from_slice(&self.seconds);
+        bytes[4..].copy_from_slice(&self.first.wrapping_add(position.end).to_be_bytes());
+        ObjectId::from_bytes(bytes)
     }
 }
 
@@ -46,9 +79,9 @@ fn with_id_in_front(frame: Frame<'_>) -> Option<Vec<u8>> {
 
 /// The document with a new `_id` in front, as a server would add it; added here, so that a batch
 /// sent twice cannot leave the document there twice.
-fn with_new_id(frame: Frame<'_>) -> Vec<u8> {
+fn with_new_id(frame: Frame<'_>, id: ObjectId) -> Vec<u8> {
     const FIELD: &[u8] = b"\x07_id\0";
-    let id = ObjectId::new().bytes();
+    let id = id.bytes();
     let document = frame.bytes();
     let length = document.len() + FIELD.len() + id.len();
     let mut bytes = Vec::with_capacity(length);
@@ -67,11 +100,22 @@ mod tests {
     #[test]
     fn an_id_is_put_in_front() {
         let bytes = doc! { "a": 1, "b": "two" }.to_vec().expect("encodes");
-        let with = with_new_id(Frame::new(&bytes).expect("a frame"));
+        let with = with_new_id(Frame::new(&bytes).expect("a frame"), ObjectId::new());
         let frame = Frame::new(&with).expect("a frame");
         assert!(frame.starts_with_id());
         frame.validate().expect("valid");
         assert_eq!(frame.fields().count(), 3);
+    }
+
+    #[test]
+    fn a_document_gets_the_same_id_again_in_the_same_run_alone() {
+        let (run, shop) = (ObjectId::new(), Namespace::new("shop", "orders"));
+        let at = |end| Position { end, ..Position::default() };
+        let ids = NewIds::of(run, &shop);
+        assert_eq!(ids.at(at(5)), NewIds::of(run, &shop).at(at(5)));
+        assert_ne!(ids.at(at(5)), ids.at(at(6)));
+        assert_ne!(ids.at(at(5)), NewIds::of(ObjectId::new(), &shop).at(at(5)));
+        assert_ne!(ids.at(at(5)), NewIds::of(run, &Namespace::new("shop", "other")).at(at(5)));
     }
 
     #[test]

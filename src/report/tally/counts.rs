@@ -17,6 +17,8 @@ pub struct Counts {
     pub already_there: u64,
     /// Documents the server refused.
     pub rejected: u64,
+    /// Documents that an earlier run had brought, which are counted above as well.
+    pub carried: u64,
     /// Documents read but never answered for.
     pub unsent: u64,
     /// Bytes of the documents the server answered for, uncompressed.
