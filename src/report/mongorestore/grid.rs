@@ -50,7 +50,7 @@ pub(super) fn grid(rows: &[Row]) -> Vec<String> {
     lines
 }
 
-/// The cells of a row at the right of their columns; a column that is empty everywhere is not there.
+/// The cells of a row at the right of their columns; one that is empty in every row is not there.
 fn line(row: &Row, widths: [usize; 4]) -> String {
     let mut line = String::new();
     for (cell, width) in row.0.iter().zip(widths).filter(|(_, width)| *width > 0) {
