@@ -12,6 +12,7 @@ mod namespaces;
 mod output;
 mod password;
 pub mod restore;
+mod resumption;
 pub mod seed;
 mod signals;
 mod source;

@@ -9,6 +9,7 @@ pub mod archive;
 pub mod directory;
 pub mod extended_json;
 pub mod filename;
+pub mod fingerprint;
 pub mod inventory;
 pub mod layout;
 pub mod metadata;
@@ -45,6 +46,16 @@ pub enum Location {
     Archive(ArchivePlace),
     /// On standard input, as the documents of one collection.
     Input,
+}
+
+impl Location {
+    /// The path of a dump that is not read from standard input.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Path(path) | Self::Archive(ArchivePlace::File(path)) => Some(path),
+            Self::Archive(ArchivePlace::Input) | Self::Input => None,
+        }
+    }
 }
 
 impl fmt::Display for Location {

@@ -109,9 +109,13 @@ pub const RETRY_DELAY_INITIAL: Duration = Duration::from_millis(100);
 /// The longest wait before a batch is sent again.
 pub const RETRY_DELAY_MAX: Duration = Duration::from_secs(5);
 
-/// How long a batch is tried again before the run gives up: long enough for an election, which
-/// takes about ten seconds, to have happened twice.
-pub const RETRY_FOR: Duration = Duration::from_secs(60);
+/// How long a batch is tried again before the run gives up, unless told otherwise: long enough for
+/// a server to be started again and to recover from its journal, short enough that somebody who
+/// waits for it hears of a server that is gone.
+pub const RETRY_FOR: Duration = Duration::from_secs(600);
+
+/// The longest pause that a server may ask for.
+pub const RETRY_DELAY_ASKED_MAX: Duration = Duration::from_secs(60);
 
 /// How long batches in flight are tried again once a stop was asked for: as long as the driver
 /// looks for a server, so that a short failure is survived and a server that is gone is not.

@@ -195,6 +195,10 @@ async fn after_data<T: Target>(run: &Arc<Run<T>>, indexes: JoinHandle<()>) {
 /// may change them.
 async fn after_oplog<T: Target>(run: &Arc<Run<T>>, plan: &OplogPlan) {
     finish::create_views(run).await;
+    if let Some(ledger) = &run.ledger {
+        ledger.oplog();
+        run.flush_ledger();
+    }
     let catalogue = oplog::replay(run, plan).await;
     run.observe(&Event::PhaseBegan(Phase::Indexes));
     let indexed = indexed::of_catalogue(run, catalogue);

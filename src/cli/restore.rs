@@ -15,6 +15,7 @@ use crate::cli::indexes::IndexArgs;
 use crate::cli::mongorestore::DropInArgs;
 use crate::cli::namespaces::NamespaceArgs;
 use crate::cli::output::{self, Stream};
+use crate::cli::resumption::{self, ResumptionArgs};
 use crate::cli::signals::{self, Voice};
 use crate::cli::source::SourceArgs;
 use crate::cli::special::SpecialArgs;
@@ -138,6 +139,9 @@ pub struct RestoreArgs {
     parallel_index_builds: usize,
 
     #[command(flatten)]
+    resumption: ResumptionArgs,
+
+    #[command(flatten)]
     indexes: IndexArgs,
 
     /// Write the report as JSON to this file as well
@@ -243,6 +247,7 @@ impl RestoreArgs {
             selection: self.selection()?,
             commit_quorum: self.indexes.commit_quorum(),
             special: self.special.to_options()?,
+            ledger: self.resumption.ledger(),
             settings: LoadSettings {
                 readers: self.parallel_collections,
                 workers: self.workers(),
@@ -254,6 +259,7 @@ impl RestoreArgs {
                     OnRejection::GoOn
                 },
                 document_check: self.collections.check(),
+                retry_for: self.resumption.retry_for(),
                 ..LoadSettings::default()
             },
             mode: if self.dry_run { Mode::DryRun } else { Mode::Restore },
@@ -348,6 +354,7 @@ impl RestoreArgs {
         told.extend(self.namespaces.told());
         told.extend(self.collections.told());
         told.extend(self.indexes.told());
+        told.extend(self.resumption.told());
         let mut tell = |name: &str, value: String| {
             told.push(OptionValue { name: name.to_owned(), value });
         };
@@ -482,6 +489,9 @@ fn show(args: &RestoreArgs, report: &Report) -> Result<ExitStatus, Error> {
         output::say(text::summary(report, &style(args.verbosity())).trim_end());
     }
     write_report(args, report)?;
+    if report.ledger.is_some() {
+        output::say(&format!("go on with:\n  {}", resumption::command(std::env::args())));
+    }
     Ok(report.exit_status)
 }
 

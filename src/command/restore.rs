@@ -1,5 +1,6 @@
 //! Restores a dump: dump → plan → reader → batch → load → target → report.
 
+mod keeping;
 mod library;
 mod special;
 
@@ -31,7 +32,9 @@ pub use crate::target::mongo::merge::{ConnectionFlags, merge, wants_password};
 pub use crate::target::mongo::uri::{ServerUri, is_uri};
 pub use crate::target::mongo::{CommitQuorum, Connection, Journal, WriteConcern, key_is_encrypted};
 use crate::target::null::NullTarget;
+pub use keeping::{LedgerOptions, LedgerPlace, Start};
 pub use library::Restore;
+use special::Found;
 pub use special::{DatabaseUsers, OplogOptions, SpecialOptions};
 
 /// What to restore, where to, and how; [`RestoreOptions::new`] has the defaults.
@@ -52,6 +55,8 @@ pub struct RestoreOptions {
     pub commit_quorum: Option<CommitQuorum>,
     /// What is asked of users, roles and the oplog.
     pub special: SpecialOptions,
+    /// What is kept for a restore that goes on with this one.
+    pub ledger: LedgerOptions,
     /// How the plan is run.
     pub settings: LoadSettings,
     /// Whether it is run at all.
@@ -71,6 +76,7 @@ impl RestoreOptions {
             selection: Selection::default(),
             commit_quorum: None,
             special: SpecialOptions::default(),
+            ledger: LedgerOptions::default(),
             settings: LoadSettings::default(),
             mode: Mode::Restore,
             told: Vec::new(),
@@ -149,9 +155,9 @@ pub async fn restore(
             let target = target.with_commit_quorum(options.commit_quorum, &facts)?;
             options.selection.uuids.check(&facts)?;
             let databases = names.databases(&inventory);
-            let detail = match options.selection.uuids {
-                UuidPolicy::New => ExistingDetail::Names,
-                UuidPolicy::Preserve => ExistingDetail::Uuids,
+            let detail = match (options.selection.uuids, options.ledger.start) {
+                (UuidPolicy::New, Start::Anew) => ExistingDetail::Names,
+                (UuidPolicy::Preserve, _) | (_, Start::Resumed) => ExistingDetail::Uuids,
             };
             let databases = databases.iter().map(String::as_str);
             facts.existing = target.existing(databases, detail).await?;
@@ -198,7 +204,7 @@ impl Prepared<'_> {
         stop: Stop,
     ) -> Result<Restored, Error> {
         let mut plan = plan::plan(&self.inventory, self.options.selection.clone(), &self.facts);
-        let found = special::Found {
+        let found = Found {
             options: self.options,
             layout: &self.layout,
             inventory: &self.inventory,
@@ -206,6 +212,7 @@ impl Prepared<'_> {
         };
         special::plan(found, target.as_ref(), &mut plan).await?;
         self.refuse_empty(&plan)?;
+        let kept = keeping::keep(found, &mut plan)?;
         if self.options.mode == Mode::DryRun {
             return Ok(Restored::Planned(plan::text::describe(&plan)));
         }
@@ -219,10 +226,14 @@ impl Prepared<'_> {
         };
         let mut context = self.context(&plan, description);
         let began = self.began;
-        let assignment = Assignment { plan, target, settings, observer, stop, began };
+        let ledger = kept.as_ref().map(|kept| Arc::clone(&kept.ledger));
+        let assignment = Assignment { plan, target, settings, observer, stop, ledger, began };
         let (tally, ending) = load::load(assignment).await;
         context.outcome = outcome(&ending);
-        Ok(Restored::Ran(Box::new(Report::new(&tally, context))))
+        let mut report = Report::new(&tally, context);
+        let ledger = kept.and_then(|kept| kept.close(&report));
+        report.ledger = ledger.map(|path| path.display().to_string());
+        Ok(Restored::Ran(Box::new(report)))
     }
 
     fn context(&self, plan: &RestorePlan, description: &str) -> Context {

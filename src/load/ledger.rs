@@ -172,6 +172,11 @@ impl Ledger {
         written
     }
 
+    /// Whether nothing was noted but what it is about.
+    pub fn is_empty(&self) -> bool {
+        self.open().next == 0
+    }
+
     /// Removes the file, because there is nothing to go on with.
     pub fn remove(&self) -> Result<(), io::Error> {
         std::fs::remove_file(&self.path)

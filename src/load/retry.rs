@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::limits::{RETRY_DELAY_INITIAL, RETRY_DELAY_MAX, RETRY_FOR};
+use crate::limits::{RETRY_DELAY_ASKED_MAX, RETRY_DELAY_INITIAL, RETRY_DELAY_MAX};
 use crate::target::{Fault, TargetError};
 
 /// What is done about a failed command.
@@ -90,7 +90,7 @@ pub fn is_throttled(code: i32) -> bool {
 /// The pause after a failure with this message: the one that the server asks for, as Cosmos DB
 /// does with `RetryAfterMs=34`, else that of the repetition.
 pub fn delay_after(message: &str, repetition: u32) -> Duration {
-    asked_for(message).unwrap_or_else(|| delay(repetition)).min(RETRY_FOR)
+    asked_for(message).unwrap_or_else(|| delay(repetition)).min(RETRY_DELAY_ASKED_MAX)
 }
 
 /// What the message of a server says of how long to wait.

@@ -138,6 +138,8 @@ pub struct Report {
     pub users: Option<UsersTally>,
     /// The oplog, where one was to be replayed.
     pub oplog: Option<OplogTally>,
+    /// The ledger that a restore can go on with, where this one did not come to its end.
+    pub ledger: Option<String>,
     /// What of the dump was not restored, and why.
     pub skipped: Vec<Skipped>,
     /// What a person should know.
@@ -163,6 +165,8 @@ pub struct Totals {
     pub origin_bytes_acknowledged: u64,
     /// The share of the run that is done, 0 to 1, and 1 only when everything is.
     pub fraction_done: f64,
+    /// Documents that an earlier run had brought; the balance counts them as well.
+    pub documents_carried: u64,
     /// Batches the server answered for.
     pub batches: u64,
     /// Batches and commands that were sent again.
@@ -360,6 +364,7 @@ impl Report {
             users: tally.users().cloned(),
             oplog: tally.oplog().cloned(),
             collections,
+            ledger: None,
             skipped: context.skipped,
         };
         report.exit_status = report.judge();
@@ -481,6 +486,7 @@ fn totals(tally: &Tally, collections: &[CollectionReport]) -> Totals {
         origin_bytes: tally.origin_bytes(),
         origin_bytes_acknowledged: counts.origin_bytes_acknowledged,
         fraction_done: tally.fraction(),
+        documents_carried: counts.carried,
         batches: counts.batches,
         retries: counts.retries,
         indexes: collections.iter().map(|one| one.indexes_planned).sum(),

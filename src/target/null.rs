@@ -4,7 +4,6 @@ use bson::{Bson, Document, RawBson, RawDocumentBuf, Uuid};
 
 use crate::batch::Batch;
 use crate::namespace::Namespace;
-use crate::target::durable::Horizon;
 use crate::target::{Documents, Insert, MergeUsers, Target, TargetError, Validators, WriteOutcome};
 
 /// Takes everything and keeps nothing.
@@ -44,18 +43,6 @@ impl Target for NullTarget {
         _ids: Vec<RawBson>,
     ) -> Result<Vec<RawDocumentBuf>, TargetError> {
         Ok(Vec::new())
-    }
-
-    async fn horizon(&self, _among: &Namespace) -> Result<Horizon, TargetError> {
-        Ok(Horizon { server: String::new(), durable: None })
-    }
-
-    async fn incarnation(&self) -> Result<String, TargetError> {
-        Ok(String::new())
-    }
-
-    async fn uuid(&self, _namespace: &Namespace) -> Result<Option<Uuid>, TargetError> {
-        Ok(None)
     }
 
     async fn create_indexes(

@@ -233,6 +233,7 @@ fn run(inventory: &Inventory, runtime: &tokio::runtime::Runtime) -> (Tally, Endi
         target: Arc::new(NullTarget),
         settings,
         observer: Arc::new(Silent),
+        ledger: None,
         stop: Stop::new(),
         began: Instant::now(),
     });

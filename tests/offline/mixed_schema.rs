@@ -187,6 +187,7 @@ fn load(manner: Manner, understands: bool, insertion: Insertion) -> (Arc<Strict>
         target: Arc::clone(&target),
         settings,
         observer: Arc::new(Silent),
+        ledger: None,
         stop: Stop::new(),
         began: Instant::now(),
     }));

@@ -146,6 +146,7 @@ fn run(seed: u64, root: &std::path::Path, scenario: &Scenario) -> Ended {
         target: Arc::clone(&target),
         settings: scenario.settings,
         observer,
+        ledger: None,
         stop: stop.clone(),
         began: Instant::now(),
     });

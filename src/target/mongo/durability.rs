@@ -174,8 +174,8 @@ mod tests {
     #[test]
     fn a_server_that_cannot_tell_is_asked_for_a_majority() {
         let facts = ServerFacts { topology: Topology::Sharded, ..ServerFacts::null() };
-        let (raised, is_raised) = raised(rawdoc! { "w": 1_i64, "wtimeout": 5_i64 }, &facts);
-        assert_eq!(raised, rawdoc! { "w": "majority", "j": true, "wtimeout": 5_i64 });
+        let (concern, is_raised) = raised(rawdoc! { "w": 1_i64, "wtimeout": 5_i64 }, &facts);
+        assert_eq!(concern, rawdoc! { "w": "majority", "j": true, "wtimeout": 5_i64 });
         assert!(is_raised);
         assert!(!raised(rawdoc! { "w": "majority" }, &facts).1);
         let set = ServerFacts { topology: Topology::ReplicaSet, ..facts.clone() };
