@@ -323,6 +323,11 @@ impl Summary {
             count(balance.unsent)
         );
         self.fact("balance", &line);
+        let carried = report.totals.documents_carried;
+        if carried > 0 {
+            let documents = counted(carried, "document", "documents");
+            self.fact("of these", &format!("{documents} by an earlier run"));
+        }
         let status = report.exit_status;
         self.fact("exit", &format!("{}: {}", status.code(), status.meaning()));
     }
