@@ -4,10 +4,11 @@ use crate::golden::{expected, found, only};
 use crate::support::dump::{Dump, genuine};
 use crate::support::raw::{document, int};
 use crate::support::{Restore, Server, differences, stored};
-use mongodb::bson::{Bson, doc};
+use mongodb::bson::{Bson, Document, Timestamp, doc};
 use serde_json::json;
 
 const UUID: &str = "00112233445546778899aabbccddeeff";
+const OTHER_UUID: &str = "ffeeddccbbaa49887766554433221100";
 
 /// The UUID of a collection, as dumps write it.
 fn uuid_of(server: &Server, database: &str, collection: &str) -> String {
@@ -63,6 +64,68 @@ fn better_than_the_peer_b21_a_live_collection_is_not_moved() {
     assert_eq!(stored(&server.client(), "d", "things").len(), 2);
     assert_eq!(found(&server).as_object().unwrap().len(), 1);
     assert_eq!(uuid_of(&server, "d", "things"), UUID);
+}
+
+/// A dump of `d.things` with its UUID, and an oplog that goes on with it.
+fn dump_with_oplog() -> Dump {
+    let uuid = |text: &str| mongodb::bson::Uuid::parse_str(text).expect("a UUID");
+    let entry = |second: u32, operation: &str, of: &str, ui: &str, object: Document| {
+        let time = Timestamp { time: second, increment: 1 };
+        doc! {
+            "ts": time, "t": 1_i64, "v": 2, "op": operation, "ns": of, "ui": uuid(ui), "o": object,
+        }
+    };
+    let entries = [
+        entry(2, "i", "d.things", UUID, doc! { "_id": 2 }),
+        // A server finds the collection by its UUID, whatever the entry calls it.
+        entry(3, "i", "d.called_so_elsewhere", UUID, doc! { "_id": 3 }),
+        entry(4, "c", "d.$cmd", OTHER_UUID, doc! { "create": "made" }),
+        entry(5, "i", "d.made", OTHER_UUID, doc! { "_id": 4 }),
+    ];
+    let dump = dump_of("things");
+    let bytes: Vec<_> = entries.iter().flat_map(|entry| entry.to_vec().unwrap()).collect();
+    dump.write("oplog.bson", &bytes);
+    dump
+}
+
+#[test]
+fn entries_of_an_oplog_find_collections_by_the_uuids_that_were_kept() {
+    let dump = dump_with_oplog();
+    for server in [Server::lease(), Server::replica_set(&[])] {
+        for _ in 0..2 {
+            let arguments = ["--drop", "--preserveUUID", "--oplogReplay"];
+            let restored = Restore::new(server.uri(), dump.path()).args(&arguments).run().ended(0);
+            assert_eq!(restored.report["oplog"]["operations"], 4);
+            assert_eq!(stored(&server.client(), "d", "things").len(), 3);
+            assert_eq!(uuid_of(&server, "d", "things"), UUID);
+            assert_eq!(uuid_of(&server, "d", "made"), OTHER_UUID);
+            assert_eq!(stored(&server.client(), "d", "made").len(), 1);
+            server.run("d", doc! { "drop": "made" });
+        }
+    }
+}
+
+#[test]
+fn without_the_option_an_oplog_goes_by_names_alone() {
+    let server = Server::replica_set(&[]);
+    let dump = dump_with_oplog();
+    let restored = Restore::new(server.uri(), dump.path()).args(&["--oplogReplay"]).run().ended(1);
+    let error = restored.report["outcome"]["error"].as_str().unwrap();
+    assert!(error.contains("`d.called_so_elsewhere`"), "{error}");
+    assert_eq!(stored(&server.client(), "d", "things").len(), 2);
+    assert_ne!(uuid_of(&server, "d", "things"), UUID);
+}
+
+#[test]
+fn a_genuine_oplog_is_replayed_into_collections_with_their_uuids() {
+    let server = Server::replica_set(&[]);
+    let dump = genuine("oplog_6.0");
+    let arguments = ["--drop", "--preserveUUID", "--oplogReplay"];
+    Restore::new(server.uri(), &dump).args(&arguments).run().ended(0);
+    assert_eq!(differences(&expected("oplog_6.0"), &found(&server)), [""; 0]);
+    let text = std::fs::read_to_string(dump.join("live/acct.metadata.json")).unwrap();
+    let metadata: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(metadata["uuid"], uuid_of(&server, "live", "acct"));
 }
 
 #[test]
