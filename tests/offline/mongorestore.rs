@@ -95,7 +95,7 @@ fn what_would_restore_a_state_that_never_was_is_refused() {
         ("--oplogReplay --excludeCollection=x", "not replayed for all but some collections"),
         ("--oplogReplay --excludeCollectionsWithPrefix=x", "for all but some collections"),
         ("--oplogReplay --nsFrom a.* --nsTo b.*", "collections that get other names"),
-        ("--oplogReplay --oplogFile=o.bson --archive", "--oplog-file is not for an archive"),
+        ("--oplogReplay --oplogFile=o.bson --archive=a", "--oplog-file is not for an archive"),
         ("--oplogLimit 5", "--oplog-replay"),
         ("--oplogFile o.bson", "--oplog-replay"),
         ("--restoreDbUsersAndRoles", "needs the database"),
