@@ -37,10 +37,11 @@ struct Open {
     numbers: HashMap<usize, u32>,
     /// The number of the next collection.
     next: u32,
-    /// Lines that were not written yet.
-    pending: Vec<u8>,
-    /// Why nothing more is written, once something could not be.
+    /// Whether lines were written that may not be on the disk yet.
+    is_unsynced: bool,
+    /// Why nothing more is written, once something could not be; taken by who tells it.
     failure: Option<io::Error>,
+    is_broken: bool,
 }
 
 /// What was done before, by a ledger.
@@ -69,6 +70,10 @@ impl Ledger {
     /// Begins a ledger, in place of one that may be there.
     pub fn begin(path: &Path, dump: String, target: String) -> Result<Self, Error> {
         let run = ObjectId::new();
+        if let Some(folder) = path.parent() {
+            // Where that fails, so does what follows, and says why.
+            let _ = std::fs::create_dir_all(folder);
+        }
         let about = About { version: record::VERSION, run: run.to_hex(), dump, target };
         let opened =
             OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path);
@@ -98,7 +103,8 @@ impl Ledger {
 
     fn of(path: &Path, run: ObjectId, file: File, next: u32) -> Self {
         let numbers = HashMap::new();
-        let open = Open { file, numbers, next, pending: Vec::new(), failure: None };
+        let open =
+            Open { file, numbers, next, is_unsynced: false, failure: None, is_broken: false };
         Self { path: path.to_path_buf(), run, open: Mutex::new(open) }
     }
 
@@ -157,19 +163,17 @@ impl Ledger {
         self.write(&Record::Ended);
     }
 
-    /// Brings what was noted to the disk. After a failure nothing more is written: every line that
-    /// is there stays true.
+    /// Brings what was noted to the disk, so that it outlives the machine as well; tells once what
+    /// keeps it from being written. After that nothing more is, and every line that is there stays
+    /// true.
     pub fn flush(&self) -> Result<(), io::Error> {
         let mut open = self.open();
-        if open.pending.is_empty() || open.failure.is_some() {
-            return Ok(());
+        if open.is_unsynced && !open.is_broken {
+            open.is_unsynced = false;
+            let synced = open.file.sync_data();
+            open.note(synced);
         }
-        let pending = std::mem::take(&mut open.pending);
-        let written = open.file.write_all(&pending).and_then(|()| open.file.sync_data());
-        if let Err(error) = &written {
-            open.failure = Some(io::Error::new(error.kind(), error.to_string()));
-        }
-        written
+        open.failure.take().map_or(Ok(()), Err)
     }
 
     /// Whether nothing was noted but what it is about.
@@ -182,15 +186,32 @@ impl Ledger {
         std::fs::remove_file(&self.path)
     }
 
+    /// Writes a line at once, so that it outlives this process.
     fn write(&self, record: &Record) {
         // Only a map with keys that are no texts cannot be written as JSON.
-        if let Ok(line) = record::line(record) {
-            self.open().pending.extend_from_slice(line.as_bytes());
+        let Ok(line) = record::line(record) else {
+            return;
+        };
+        let mut open = self.open();
+        if !open.is_broken {
+            open.is_unsynced = true;
+            let written = open.file.write_all(line.as_bytes());
+            open.note(written);
         }
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    /// Keeps a failure to be told, after which nothing more is written.
+    fn note(&mut self, outcome: io::Result<()>) {
+        if let Err(error) = outcome {
+            self.is_broken = true;
+            self.failure = Some(error);
+        }
     }
 }
 
