@@ -141,7 +141,7 @@ impl Ledger {
             open.numbers.insert(collection, number);
             number
         };
-        let (source, target) = (source.full().to_owned(), target.full().to_owned());
+        let (source, target) = (source.full().clone(), target.full().clone());
         self.write(&Record::Collection(Stands { number, source, target, uuid }));
     }
 
@@ -307,28 +307,31 @@ impl History {
 
 fn lock(file: &File, path: &Path) -> Result<(), Error> {
     match file.try_lock() {
-        Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {
             Err(Error::new(ErrorKind::Plan, "another restore is writing this ledger")
                 .in_file(path)
                 .hint("wait for it to end, or give this one a ledger of its own with --ledger"))
         }
         // Some network file systems know no locks.
-        Err(TryLockError::Error(_)) => Ok(()),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
     }
 }
 
 fn unusable(path: &Path, what: &str, error: &io::Error) -> Error {
-    Error::new(ErrorKind::Plan, format!("the ledger {what}: {error}"))
-        .in_file(path)
-        .hint("name another place with --ledger FILE; --ledger none goes without, but nothing can be resumed then")
+    Error::new(ErrorKind::Plan, format!("the ledger {what}: {error}")).in_file(path).hint(
+        "name another place with --ledger FILE; --ledger none goes without, but nothing can be \
+             resumed then",
+    )
 }
 
 fn damaged(path: &Path, at: u64, what: &str) -> Error {
     Error::new(ErrorKind::Plan, format!("the ledger is damaged: {what}"))
         .in_file(path)
         .at_byte(at)
-        .hint("begin the restore anew without --resume, with --drop where collections are to be replaced")
+        .hint(
+            "begin the restore anew without --resume, with --drop where collections are to be \
+             replaced",
+        )
 }
 
 #[cfg(test)]

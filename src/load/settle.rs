@@ -92,7 +92,7 @@ impl Settling {
 pub(super) async fn take_in<T: Target>(run: &Run<T>, answer: Answer) {
     let settling = &run.settling;
     if settling.worth == Acknowledgement::Durable {
-        settle(run, answer);
+        settle(run, &answer);
         return;
     }
     if settling.places.available_permits() == 0 {
@@ -105,7 +105,7 @@ pub(super) async fn take_in<T: Target>(run: &Run<T>, answer: Answer) {
 }
 
 /// Tells and notes an answer, and lets its collection go on.
-fn settle<T: Target>(run: &Run<T>, answer: Answer) {
+fn settle<T: Target>(run: &Run<T>, answer: &Answer) {
     let collection = answer.collection;
     for event in &answer.events {
         run.observe(event);
@@ -186,7 +186,7 @@ async fn pass_barrier<T: Target>(run: &Run<T>) -> Result<(), TargetError> {
     let horizon = run.target.horizon(&among).await?;
     let (durable, doubtful) = sort(&mut settling.state(), asked, &horizon);
     settling.places.add_permits(durable.len() + doubtful.len());
-    for answer in durable {
+    for answer in &durable {
         settle(run, answer);
     }
     if !doubtful.is_empty() {
