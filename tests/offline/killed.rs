@@ -35,7 +35,7 @@ const TICK: Duration = Duration::from_millis(20);
 const REAL_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// The seeds of an ordinary test run.
-const SEEDS: u64 = 150;
+const SEEDS: u64 = 100;
 
 /// A server in memory that has a journal.
 struct Forgetful {
