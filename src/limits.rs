@@ -114,6 +114,11 @@ pub const RETRY_DELAY_MAX: Duration = Duration::from_secs(5);
 /// waits for it hears of a server that is gone.
 pub const RETRY_FOR: Duration = Duration::from_secs(600);
 
+/// How long an insert may go unanswered before it is sent again over another connection, unless told
+/// otherwise: longer than any checkpoint stalls a server, short enough that a host that is gone
+/// without a word costs no night.
+pub const ANSWER_WITHIN: Duration = Duration::from_secs(300);
+
 /// The longest pause that a server may ask for.
 pub const RETRY_DELAY_ASKED_MAX: Duration = Duration::from_secs(60);
 

@@ -318,6 +318,7 @@ impl RestoreArgs {
                 OnOff::On => Journal::On,
                 OnOff::Off => Journal::Off,
             }),
+            answer_within: self.resumption.answer_within(),
             connections_max: u32::try_from(connections).unwrap_or(u32::MAX),
         })
     }

@@ -1,6 +1,7 @@
 //! From a connection string to a connected client.
 
 use std::path::Path;
+use std::time::Duration;
 
 use bson::{RawDocumentBuf, rawdoc};
 use mongodb::options::{Acknowledgment, ClientOptions, ServerAddress, Tls};
@@ -9,7 +10,7 @@ use mongodb::{Client, error::ErrorKind as DriverErrorKind};
 use crate::error::{Error, ErrorKind};
 use crate::facts::{ServerFacts, Topology};
 use crate::limits::{
-    CONNECT_TIMEOUT, CREATES_AHEAD, PARALLEL_INDEX_BUILDS_DEFAULT, WORKERS_DEFAULT,
+    ANSWER_WITHIN, CONNECT_TIMEOUT, CREATES_AHEAD, PARALLEL_INDEX_BUILDS_DEFAULT, WORKERS_DEFAULT,
 };
 use crate::target::durable::Acknowledgement;
 use crate::target::mongo::left_out::LeftOut;
@@ -35,6 +36,8 @@ pub struct Connection {
     pub write_concern: Option<WriteConcern>,
     /// Whether writes wait for the journal, where that was asked for.
     pub journal: Option<Journal>,
+    /// How long an insert may go unanswered before its connection counts as broken.
+    pub answer_within: Duration,
     /// How many connections may be open at once.
     pub connections_max: u32,
 }
@@ -47,6 +50,7 @@ impl Connection {
             uri: uri.into(),
             write_concern: None,
             journal: None,
+            answer_within: ANSWER_WITHIN,
             connections_max: u32::try_from(connections).unwrap_or(u32::MAX),
         }
     }
@@ -214,6 +218,7 @@ impl MongoTarget {
             write_concern,
             topology: Topology::Standalone,
             acknowledgement: Acknowledgement::Durable,
+            answer_within: connection.answer_within,
             keeps_zero_timestamps: false,
             ignores_unknown_index_options: false,
             left_out: LeftOut::default(),
