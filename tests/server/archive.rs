@@ -3,7 +3,7 @@
 use crate::golden::{expected, found, only};
 use crate::program::Program;
 use crate::support::dump::{documents, genuine};
-use crate::support::{Restore, Restored, Server, differences, md5_sum, stored};
+use crate::support::{Held, Restore, Server, differences, md5_sum, stored};
 use mongodb::bson::{Document, doc};
 use restorm::dump::writer::archive::{ArchiveWriter, ArchivedCollection};
 use restorm::dump::{CollectionMetadata, Compression, IndexSpec};
@@ -13,17 +13,10 @@ use std::path::Path;
 use tempfile::TempDir;
 
 #[track_caller]
-fn reaches(server: &Server, restored: &Restored, expected: &Value) {
-    assert_eq!(differences(expected, &found(server)), [""; 0]);
-    let [read, inserted, ..] = restored.balance();
-    assert_eq!(read, inserted);
-}
-
-#[track_caller]
 fn restores_to(archive: &Path, arguments: &[&str], expected: &Value) {
     let server = Server::lease();
-    let restored = Restore::new(server.uri(), archive).args(arguments).run().ended(0);
-    reaches(&server, &restored, expected);
+    let restored = Restore::new(server.uri(), archive).args(arguments).run();
+    Held::of(expected.clone()).is_reached(restored, &found(&server));
 }
 
 /// What an archive restores to through a pipe, compressed in this way.
@@ -32,8 +25,9 @@ fn restores_through_a_pipe(input: Vec<u8>, expected: &Value) {
     let server = Server::lease();
     let arguments = ["restore", "--archive", "--uri", server.uri()];
     let finished = Program::restorm(&arguments).input(input).run();
-    assert_eq!(finished.status, Some(0), "{}", finished.stderr);
-    assert_eq!(differences(expected, &found(&server)), [""; 0]);
+    let held = Held::of(expected.clone());
+    assert_eq!(finished.status, Some(held.status()), "{}", finished.stderr);
+    held.stands(&found(&server), &finished.stderr);
 }
 
 fn content(name: &str) -> Vec<u8> {
@@ -165,7 +159,7 @@ fn what_is_complete_in_a_cut_archive_is_restored_with_its_indexes() {
     let server = Server::lease();
     let restored = Restore::new(server.uri(), &archive).run().ended(1);
     assert!(restored.stderr.contains("at byte"), "{}", restored.stderr);
-    let (expected, state) = (expected("full_6.0"), found(&server));
+    let (expected, state) = (Held::of(expected("full_6.0")).state, found(&server));
     let collections = restored.report["collections"].as_array().unwrap();
     let mut complete = 0;
     for collection in collections {

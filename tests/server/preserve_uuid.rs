@@ -3,7 +3,7 @@
 use crate::golden::{expected, found, only};
 use crate::support::dump::{Dump, genuine};
 use crate::support::raw::{document, int};
-use crate::support::{Restore, Server, differences, stored};
+use crate::support::{Held, Restore, Server, stored};
 use mongodb::bson::{Bson, doc};
 use serde_json::json;
 
@@ -32,10 +32,13 @@ fn a_whole_database_keeps_its_uuids_and_everything_else() {
         // The second time the collections are there already.
         for _ in 0..2 {
             let arguments = ["--drop", "--preserveUUID"];
-            let restored = Restore::new(server.uri(), &dump).args(&arguments).run().ended(0);
-            let wanted = only(expected("full_6.0"), "kitchen");
-            assert_eq!(differences(&wanted, &found(&server)), [""; 0]);
+            let restored = Restore::new(server.uri(), &dump).args(&arguments).run();
+            let held = Held::of(only(expected("full_6.0"), "kitchen"));
+            let restored = held.is_reached(restored, &found(&server));
             for collection in ["collated", "capped", "clustered", "indexed", "empty"] {
+                if held.state[format!("kitchen.{collection}")].is_null() {
+                    continue;
+                }
                 let file = dump.join(format!("{collection}.metadata.json"));
                 let text = std::fs::read_to_string(file).unwrap();
                 let metadata: serde_json::Value = serde_json::from_str(&text).unwrap();
