@@ -207,7 +207,14 @@ fn restoring_again_without_drop_counts_every_duplicate() {
         assert!(sample["message"].as_str().unwrap().contains("E11000"), "{sample}");
     }
     assert!(again.stderr.contains("11000"), "{}", again.stderr);
-    assert_eq!(differences(&held.state, &found(&server)), [""; 0]);
+    let (mut wanted, mut found) = (held.state, found(&server));
+    if is_before([5, 0]) {
+        // The server makes room in a full capped collection before it finds the duplicate.
+        for state in [&mut wanted, &mut found] {
+            state.as_object_mut().unwrap().remove("kitchen.capped");
+        }
+    }
+    assert_eq!(differences(&wanted, &found), [""; 0]);
 }
 
 #[test]

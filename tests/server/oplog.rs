@@ -509,6 +509,9 @@ fn the_oplog_of_a_busy_server_makes_another_one_like_it() {
     let lines: Vec<_> = (0..9).map(|id| doc! { "_id": id }).collect();
     run(doc! { "insert": "log", "documents": lines });
     run(doc! { "create": "few", "viewOn": "orders", "pipeline": [{ "$limit": 3 }] });
+    run(doc! { "collMod": "few", "viewOn": "orders", "pipeline": [{ "$limit": 2 }] });
+    run(doc! { "create": "none", "viewOn": "orders", "pipeline": [] });
+    run(doc! { "drop": "none" });
     if !is_before([5, 0]) {
         run(doc! { "create": "weather", "timeseries": { "timeField": "t", "metaField": "m" } });
         let at = mongodb::bson::DateTime::from_millis(1_700_000_000_000);

@@ -100,6 +100,11 @@ fn a_permission_that_an_old_server_does_not_know_costs_only_the_buckets() {
     let restored = Restore::new(server.uri(), dump.path()).run().ended(0);
     let notes = restored.report["notes"].to_string();
     assert!(notes.contains("several types under one name"), "{notes}");
-    assert_eq!(differences(&wanted(), &found(&server)), [""; 0]);
+    let mut found = found(&server);
+    for there in found.as_object_mut().unwrap().values_mut() {
+        // A newer one does know it, and shows it here.
+        there["options"].as_object_mut().unwrap().remove("storageEngine");
+    }
+    assert_eq!(differences(&wanted(), &found), [""; 0]);
     assert_eq!(restored.report["balance"]["rejected"], json!(0));
 }

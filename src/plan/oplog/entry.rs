@@ -14,6 +14,11 @@ use crate::plan::oplog::Uuids;
 const SENT: [&str; 11] =
     ["ts", "t", "v", "op", "ns", "o", "o2", "lsid", "txnNumber", "prevOpTime", "multiOpType"];
 
+/// The fields that say what is done. A server of 4.2 takes the lock that a change of its views needs
+/// only where an entry has no other: it adds the rest itself, and falls back to applying entries one
+/// by one where that is there twice (seen on 4.2.6).
+const ESSENTIAL: [&str; 4] = ["op", "ns", "o", "o2"];
+
 /// The field that names the collection by its identity at the source.
 const UUID: &str = "ui";
 
@@ -133,6 +138,11 @@ impl<'a> Entry<'a> {
             }
         }
         Ok(sent)
+    }
+
+    /// What it does and nothing else, as a server needs it that is to change a view.
+    pub(super) fn essence(&self) -> Result<RawDocumentBuf, Error> {
+        without(self.raw, |field| !ESSENTIAL.contains(&field))
     }
 }
 
