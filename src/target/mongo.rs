@@ -11,6 +11,7 @@ mod errors;
 mod facts;
 mod journal;
 mod left_out;
+mod mechanism;
 pub mod merge;
 mod outcome;
 mod product;
