@@ -106,18 +106,25 @@ pub enum Ending {
     Interrupted,
 }
 
-/// Runs the plan against the target; returns the counts and how it ended.
-///
-/// `began` is the moment from which the times of events count.
-pub async fn load<T: Target>(
-    plan: RestorePlan,
-    target: Arc<T>,
-    settings: LoadSettings,
-    observer: Arc<dyn Observer>,
-    stop: Stop,
-    began: Instant,
-) -> (Tally, Ending) {
-    let (run, queues) = Run::new(plan, target, settings, observer, stop, began);
+/// A plan with everything that is needed to run it.
+pub struct Assignment<T> {
+    /// What is restored.
+    pub plan: RestorePlan,
+    /// Where to.
+    pub target: Arc<T>,
+    /// How.
+    pub settings: LoadSettings,
+    /// Who is told what happens.
+    pub observer: Arc<dyn Observer>,
+    /// What ends the run early.
+    pub stop: Stop,
+    /// The moment from which the times of events count.
+    pub began: Instant,
+}
+
+/// Runs a plan against its target; returns the counts and how it ended.
+pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
+    let (run, queues) = Run::new(assignment);
     let run = Arc::new(run);
     run.announce();
     let mut workers = JoinSet::new();

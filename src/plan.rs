@@ -15,7 +15,7 @@ pub mod users;
 pub mod uuids;
 mod views;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bson::{Bson, Document, RawBsonRef, Uuid};
 
@@ -143,6 +143,8 @@ pub struct CollectionPlan {
     pub kind: CollectionKind,
     /// Where its documents come from.
     pub data: Option<Origin>,
+    /// Where its options and indexes were read from, where that is a file of their own.
+    pub metadata: Option<PathBuf>,
     /// Where the documents are inserted: the buckets of a time-series collection, else the
     /// collection itself.
     pub data_namespace: Namespace,
@@ -263,6 +265,7 @@ impl Planning<'_> {
             namespace,
             source: entry.namespace.clone(),
             kind: entry.kind,
+            metadata: entry.metadata_path.clone(),
             data: entry.data.clone().filter(|data| may_have_data(entry.kind, data)),
             creation,
             options,

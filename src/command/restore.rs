@@ -13,7 +13,7 @@ pub use crate::dump::{ArchivePlace, Location};
 use crate::dump::{Dump, Inventory, Layout};
 use crate::error::{Error, ErrorKind};
 use crate::facts::{ExistingDetail, ServerFacts, Topology};
-use crate::load::{self, Ending};
+use crate::load::{self, Assignment, Ending};
 pub use crate::load::{DocumentCheck, LoadSettings, OnRejection, Stop, memory_bytes_max};
 pub use crate::namespace::filter::NamespaceFilter;
 pub use crate::namespace::pattern::{NamespacePattern, Rename};
@@ -207,7 +207,9 @@ impl Prepared<'_> {
             ..self.options.settings
         };
         let mut context = self.context(&plan, description);
-        let (tally, ending) = load::load(plan, target, settings, observer, stop, self.began).await;
+        let began = self.began;
+        let assignment = Assignment { plan, target, settings, observer, stop, began };
+        let (tally, ending) = load::load(assignment).await;
         context.outcome = outcome(&ending);
         Ok(Restored::Ran(Box::new(Report::new(&tally, context))))
     }

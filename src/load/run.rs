@@ -1,5 +1,6 @@
 //! What the threads and tasks of one run share.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -12,10 +13,10 @@ use crate::dump::inventory::{CollectionKind, Compression, Origin};
 use crate::error::{Error, ErrorKind};
 use crate::limits::QUEUE_BATCHES;
 use crate::load::prepare::with_retries;
-use crate::load::{Ending, LoadSettings, Stop};
-use crate::plan::{Creation, Insertion, RestorePlan, Validation};
+use crate::load::{Assignment, Ending, LoadSettings, Stop};
+use crate::plan::{CollectionPlan, Creation, Insertion, RestorePlan, Validation};
 use crate::report::format::counted;
-use crate::report::{Event, Observer, Phase, PlannedCollection, Tally};
+use crate::report::{Event, Observer, Phase, PlannedCollection, Standing, Tally};
 use crate::target::{Insert, OnRefusal, Target, Validators};
 
 /// One run.
@@ -94,15 +95,31 @@ impl Queues {
     }
 }
 
+/// A planned collection as the observer is told of it.
+fn announced(plan: &CollectionPlan) -> PlannedCollection {
+    let shown = |path: &Path| path.display().to_string();
+    let data = plan.data.as_ref();
+    let file = data.and_then(Origin::file);
+    PlannedCollection {
+        namespace: plan.namespace.clone(),
+        kind: plan.kind.name(),
+        standing: match plan.creation {
+            Creation::Create => Standing::Absent,
+            Creation::DropAndCreate => Standing::Dropped,
+            Creation::Empty => Standing::Emptied,
+            Creation::Use => Standing::Kept,
+        },
+        metadata: plan.metadata.as_deref().map_or_else(String::new, shown),
+        origin: data.map_or_else(String::new, |data| shown(data.path())),
+        origin_bytes: data.and_then(Origin::bytes).unwrap_or(0),
+        compressed: file.is_some_and(|file| file.compression != Compression::None),
+        indexes: plan.indexes.len(),
+    }
+}
+
 impl<T: Target> Run<T> {
-    pub(super) fn new(
-        plan: RestorePlan,
-        target: Arc<T>,
-        settings: LoadSettings,
-        observer: Arc<dyn Observer>,
-        stop: Stop,
-        began: Instant,
-    ) -> (Self, Queues) {
+    pub(super) fn new(assignment: Assignment<T>) -> (Self, Queues) {
+        let Assignment { plan, target, settings, observer, stop, began } = assignment;
         let (loaded, to_index) = async_channel::bounded(plan.collections.len().max(1));
         let buffers = settings.workers + settings.readers + QUEUE_BATCHES;
         let run = Self {
@@ -137,21 +154,7 @@ impl<T: Target> Run<T> {
 
     /// Tells what the plan holds, and what making it changed.
     pub(super) fn announce(&self) {
-        let collections = self.plan.collections.iter().map(|plan| PlannedCollection {
-            namespace: plan.namespace.clone(),
-            kind: plan.kind.name(),
-            origin: plan
-                .data
-                .as_ref()
-                .map_or_else(String::new, |data| data.path().display().to_string()),
-            origin_bytes: plan.data.as_ref().and_then(Origin::bytes).unwrap_or(0),
-            compressed: plan
-                .data
-                .as_ref()
-                .and_then(Origin::file)
-                .is_some_and(|file| file.compression != Compression::None),
-            indexes: plan.indexes.len(),
-        });
+        let collections = self.plan.collections.iter().map(announced);
         self.observe(&Event::Planned { collections: collections.collect() });
         self.announce_stream();
         self.announce_special();

@@ -12,7 +12,7 @@ use restorm::batch::{BatchLimits, ZeroTimestamps};
 use restorm::command::inspect::{InspectForm, inspect};
 use restorm::dump::{ArchivePlace, Dump, Inventory, Location};
 use restorm::facts::ServerFacts;
-use restorm::load::{self, DocumentCheck, Ending, LoadSettings, OnRejection, Stop};
+use restorm::load::{self, Assignment, DocumentCheck, Ending, LoadSettings, OnRejection, Stop};
 use restorm::plan::{self, Selection};
 use restorm::report::{Silent, Tally, tally};
 use restorm::target::null::NullTarget;
@@ -228,14 +228,14 @@ fn run(inventory: &Inventory, runtime: &tokio::runtime::Runtime) -> (Tally, Endi
         document_check: DocumentCheck::Extent,
         retry_for: Duration::from_secs(1),
     };
-    let load = load::load(
+    let load = load::load(Assignment {
         plan,
-        Arc::new(NullTarget),
+        target: Arc::new(NullTarget),
         settings,
-        Arc::new(Silent),
-        Stop::new(),
-        Instant::now(),
-    );
+        observer: Arc::new(Silent),
+        stop: Stop::new(),
+        began: Instant::now(),
+    });
     let limited = runtime.block_on(async { tokio::time::timeout(TIME_MAX, load).await });
     limited.expect("the load ends")
 }

@@ -410,3 +410,9 @@ fn what_cannot_be_replayed_is_refused() {
         assert!(error.contains(words), "{entry}: {error}");
     }
 }
+
+/// The peer takes the first field of what has none, and ends with a panic.
+#[test]
+fn better_than_the_peer_an_empty_command_is_an_error_that_names_it() {
+    assert!(replay().refused(&command(doc! {})).contains("the command of the entry is empty"));
+}

@@ -217,6 +217,7 @@ impl MongoTarget {
             ignores_unknown_index_options: false,
             left_out: LeftOut::default(),
             commit_quorum: None,
+            ignored: uri.ignored.clone(),
             description,
         };
         let mut asked = target.ask_facts().await;
