@@ -125,10 +125,13 @@ pub struct RestorePlan {
 }
 
 impl RestorePlan {
-    /// The archive that all documents come from, where they come from one.
+    /// The archive that everything comes from, where it comes from one.
     pub fn archive(&self) -> Option<&Archive> {
-        let data = self.collections.iter().find_map(|collection| collection.data.as_ref())?;
-        data.segments().map(|segments| &segments.archive)
+        let data = self.collections.iter().find_map(|collection| collection.data.as_ref());
+        let oplog = self.oplog.as_ref().map(|oplog| &oplog.origin);
+        let segments = data.or(oplog).and_then(Origin::segments);
+        let users = || self.users.as_ref().and_then(UsersPlan::archive);
+        segments.map(|segments| &segments.archive).or_else(users)
     }
 }
 

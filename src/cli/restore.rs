@@ -242,7 +242,7 @@ impl RestoreArgs {
             destination: self.destination(server.as_ref()),
             selection: self.selection()?,
             commit_quorum: self.indexes.commit_quorum(),
-            special: self.special.to_options(database.as_deref())?,
+            special: self.special.to_options()?,
             settings: LoadSettings {
                 readers: self.parallel_collections,
                 workers: self.workers(),
@@ -518,7 +518,8 @@ mod tests {
     fn options(line: &str) -> Result<RestoreOptions, String> {
         let words = std::iter::once("restore").chain(line.split_whitespace());
         let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
-        line.restore.to_options(&|_| {}).map_err(|error| error.to_string())
+        let options = line.restore.to_options(&|_| {}).map_err(|error| error.to_string())?;
+        options.check().map(|()| options).map_err(|error| error.to_string())
     }
 
     fn uri(line: &str) -> String {
@@ -600,6 +601,52 @@ mod tests {
         assert_eq!(options.settings.readers, 7);
         assert_eq!(options.settings.batch.documents(), 9);
         assert_eq!(options.mode, Mode::DryRun);
+    }
+
+    #[test]
+    fn users_of_a_database_need_one_wherever_it_is_named() {
+        for line in [
+            "--restoreDbUsersAndRoles --db shop",
+            "--restoreDbUsersAndRoles --uri mongodb://x/shop",
+        ] {
+            assert!(options(line).is_ok(), "{line}");
+        }
+        for (line, words) in [
+            ("--restoreDbUsersAndRoles", "needs the database"),
+            ("--restoreDbUsersAndRoles --nsInclude shop.*", "needs the database"),
+            ("--restoreDbUsersAndRoles --db admin", "not for the database admin"),
+            ("--restoreDbUsersAndRoles --uri mongodb://x/admin", "not for the database admin"),
+        ] {
+            let error = options(line).expect_err(line);
+            assert!(error.contains(words), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_oplog_is_replayed_for_everything_under_its_own_name_or_not_at_all() {
+        for (more, words) in [
+            ("--db shop", "not replayed for the database `shop` alone"),
+            ("--db shop --collection orders", "not replayed for the database `shop` alone"),
+            ("--uri mongodb://x/shop", "not replayed for the database `shop` alone"),
+            ("--nsInclude shop.*", "not replayed for a part of the collections"),
+            ("--nsExclude shop.*", "not replayed for all but some collections"),
+            ("--excludeCollection orders", "not replayed for all but some collections"),
+            ("--excludeCollectionsWithPrefix o", "not replayed for all but some collections"),
+            ("--nsFrom shop.* --nsTo till.*", "collections that get other names"),
+            ("--oplogFile o.bson --archive=a", "not for an archive"),
+            ("--oplogFile o.bson --archive", "not for an archive"),
+        ] {
+            let error = options(&format!("--oplogReplay {more}")).expect_err(more);
+            assert!(error.contains(words), "{more}: {error}");
+        }
+        for line in [
+            "--oplogReplay",
+            "--oplogReplay --uri mongodb://x",
+            "--oplogReplay --oplogFile o.bson --oplogLimit 5:1",
+            "--oplogReplay --archive=a --oplogLimit 5",
+        ] {
+            assert!(options(line).is_ok(), "{line}");
+        }
     }
 
     #[test]

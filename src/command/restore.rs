@@ -76,6 +76,16 @@ impl RestoreOptions {
             told: Vec::new(),
         }
     }
+
+    /// Looks for options that exclude each other, without touching anything; [`restore`] does so
+    /// first.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`ErrorKind::Usage`].
+    pub fn check(&self) -> Result<(), Error> {
+        special::check(self)
+    }
 }
 
 /// Where documents go.
@@ -124,6 +134,7 @@ pub async fn restore(
     stop: Stop,
     began: Instant,
 ) -> Result<Restored, Error> {
+    options.check()?;
     let (layout, inventory) = list(options, &stop).await?;
     options.selection.names.check(&inventory)?;
     let names = &options.selection.names;

@@ -12,8 +12,10 @@ use crate::batch::{Batch, BufferPool};
 use crate::dump::inventory::{CollectionKind, Compression, Origin};
 use crate::error::{Error, ErrorKind};
 use crate::limits::QUEUE_BATCHES;
+use crate::load::gathered::Gathered;
 use crate::load::prepare::with_retries;
 use crate::load::{Assignment, Ending, LoadSettings, Stop};
+use crate::plan::users::Content;
 use crate::plan::{CollectionPlan, Creation, Insertion, RestorePlan, Validation};
 use crate::report::format::counted;
 use crate::report::{Event, Observer, Phase, PlannedCollection, Standing, Tally};
@@ -32,6 +34,8 @@ pub(super) struct Run<T> {
     /// Where collections go whose documents are all answered for.
     pub(super) loaded: async_channel::Sender<usize>,
     pub(super) to_index: async_channel::Receiver<usize>,
+    /// What an archive brought besides collections.
+    pub(super) gathered: Gathered,
     collections: Vec<Progress>,
     observer: Arc<dyn Observer>,
     tally: Mutex<Tally>,
@@ -129,6 +133,7 @@ impl<T: Target> Run<T> {
             wanted: async_channel::unbounded(),
             loaded,
             to_index,
+            gathered: Gathered::default(),
             plan,
             target,
             settings,
@@ -241,11 +246,14 @@ impl<T: Target> Run<T> {
             let names = |part: &Option<crate::plan::users::Part>| {
                 part.as_ref().map(|part| part.names.clone()).unwrap_or_default()
             };
-            let (users, roles) = (names(&plan.users), names(&plan.roles));
+            let (users, roles) = match &plan.content {
+                Content::Read(accounts) => (names(&accounts.users), names(&accounts.roles)),
+                Content::Awaited(_) => (Vec::new(), Vec::new()),
+            };
             self.observe(&Event::UsersPlanned { users, roles });
         }
         if let Some(plan) = &self.plan.oplog {
-            let path = plan.file.path.display().to_string();
+            let path = plan.origin.path().display().to_string();
             self.observe(&Event::OplogPlanned { path });
         }
         for text in &self.plan.notes {

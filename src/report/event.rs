@@ -139,7 +139,8 @@ pub enum Event {
         /// What went wrong, with file and byte offset where it was the file.
         error: String,
     },
-    /// Users and roles will be restored; comes soon after [`Event::Planned`].
+    /// Users and roles will be restored; comes soon after [`Event::Planned`], and for those of an
+    /// archive, whose names are not known then, once more when they have been read.
     UsersPlanned {
         /// The names of the users, such as `shop.ann`.
         users: Vec<String>,

@@ -99,7 +99,7 @@ fn indexes(state: &Value, namespace: &str) -> Vec<String> {
 
 /// That a server which does not know the updates of this oplog ends it with the reason, after all
 /// documents are there.
-fn does_not_know_differences(restored: Restored) {
+pub(crate) fn does_not_know_differences(restored: Restored) {
     let restored = restored.ended(1);
     let [read, inserted, ..] = restored.balance();
     assert_eq!((read, inserted), (20_025, 20_025));

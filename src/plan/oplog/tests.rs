@@ -4,14 +4,18 @@ use bson::{Bson, Document, RawDocumentBuf, Timestamp, doc};
 
 use super::*;
 use crate::dump::IndexSpec;
-use crate::dump::inventory::{CollectionKind, Compression};
+use crate::dump::inventory::{CollectionKind, Compression, DataFile};
 use crate::plan::indexes::IndexPlan;
 use crate::plan::tests::entry as dumped;
 use crate::plan::{ExistingPolicy, Selection};
 
 fn oplog() -> OplogPlan {
     OplogPlan {
-        file: DataFile { path: "oplog.bson".into(), compression: Compression::None, bytes: 0 },
+        origin: Origin::File(DataFile {
+            path: "oplog.bson".into(),
+            compression: Compression::None,
+            bytes: 0,
+        }),
         limit: None,
         uuids: Uuids::Removed,
         indexes: IndexPolicy::Build,
@@ -224,6 +228,27 @@ fn transactions_of_different_sessions_are_kept_apart() {
     let commit = of_transaction(2, 1, doc! { "commitTransaction": 1 });
     assert_eq!(replay.applied(&commit).len(), 1);
     assert_eq!(replay.open_transactions(), 1);
+}
+
+/// What waits for a commit is bounded, and what waits no longer does not count.
+#[test]
+fn transactions_that_wait_take_a_bounded_amount_of_memory() {
+    let mut replay = replay();
+    replay.transactions = Transactions::within(2000);
+    let large = |second, number| {
+        let inner = doc! { "op": "i", "ns": "shop.orders", "o": { "p": "x".repeat(800) } };
+        of_transaction(second, number, doc! { "applyOps": [inner], "partialTxn": true })
+    };
+    for number in 1..20 {
+        replay.applied(&large(1, number));
+        replay.applied(&large(2, number));
+        let end = if number % 2 == 0 { "abortTransaction" } else { "commitTransaction" };
+        replay.applied(&of_transaction(3, number, doc! { end: 1 }));
+    }
+    replay.applied(&large(4, 20));
+    replay.applied(&large(5, 21));
+    let error = replay.refused(&large(6, 22));
+    assert!(error.contains("wait for their commit"), "{error}");
 }
 
 #[test]
