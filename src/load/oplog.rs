@@ -261,7 +261,7 @@ impl<'a, T: Target> Replaying<'a, T> {
         Ok(())
     }
 
-    /// Leaves out what the server refuses because it does it unasked; anything else ends the replay.
+    /// Leaves out what the server refuses because it does it unasked; all else ends the replay.
     fn pass_over(&mut self, error: &TargetError, one: &Waiting) -> Result<(), Error> {
         if !is_truncation(error, &one.document) {
             return Err(self.refused(error, one));

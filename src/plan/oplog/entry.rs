@@ -14,9 +14,9 @@ use crate::plan::oplog::Uuids;
 const SENT: [&str; 11] =
     ["ts", "t", "v", "op", "ns", "o", "o2", "lsid", "txnNumber", "prevOpTime", "multiOpType"];
 
-/// The fields that say what is done. A server of 4.2 takes the lock that a change of its views needs
-/// only where an entry has no other: it adds the rest itself, and falls back to applying entries one
-/// by one where that is there twice (seen on 4.2.6).
+/// The fields that say what is done. A server of 4.2 takes the lock that a change of its views
+/// needs only where an entry has no other field, even of those that newer ones expect (seen on
+/// 4.2.6, with `ts`, `t`, `h`, `v` and `wall`).
 const ESSENTIAL: [&str; 4] = ["op", "ns", "o", "o2"];
 
 /// The field that names the collection by its identity at the source.
