@@ -39,5 +39,4 @@ mod resume;
 mod time_series;
 mod tls;
 mod users;
-mod versions;
 mod write_concern;
