@@ -15,8 +15,8 @@ use crate::dump::inventory::{CollectionKind, Origin};
 use crate::error::{Error, ErrorKind};
 use crate::frame::Frame;
 use crate::limits::ARCHIVE_WAITING_BYTES_MAX;
-use crate::load::intake::Intake;
 use crate::load::intake::id::{self, IdChange};
+use crate::load::intake::{Intake, beside};
 use crate::reader::demux::{Demux, Item};
 use crate::report::Event;
 use crate::target::Target;
@@ -82,7 +82,12 @@ impl<T: Target> ArchiveIntake<T> {
 
     /// Reads the archive to its end, or to where it is damaged.
     pub(super) fn read(mut self, archive: &Archive) {
-        let outcome = Demux::open(archive).and_then(|demux| self.take_apart(demux, archive));
+        let outcome = Demux::open(archive).and_then(|mut demux| {
+            demux.interrupt_by(self.intake.interrupt());
+            let goes_aside = self.intake.unpacks_aside;
+            let unpacking = if goes_aside { demux.unpack_aside() } else { None };
+            beside(unpacking, || self.take_apart(demux, archive))
+        });
         match outcome {
             _ if !self.intake.run.goes_on() => self.abandon(),
             Ok(()) => {}
@@ -92,7 +97,6 @@ impl<T: Target> ArchiveIntake<T> {
     }
 
     fn take_apart(&mut self, mut demux: Demux, archive: &Archive) -> Result<(), Error> {
-        demux.interrupt_by(self.intake.interrupt());
         let collections = self.places(archive);
         let unplanned = collections.iter().enumerate().filter(|(_, planned)| planned.is_none());
         unplanned.for_each(|(place, _)| demux.pass_over(place));
