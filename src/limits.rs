@@ -62,6 +62,15 @@ pub const OPLOG_GROUP_OPERATIONS: usize = 500;
 /// writes them into its own oplog as one entry, which holds 16 MiB.
 pub const OPLOG_GROUP_BYTES: usize = 1024 * 1024;
 
+/// Bytes of the users of a dump, and of its roles, at most: they are held in memory until all
+/// documents are restored. One takes a kilobyte or two, so that thirty thousand fit in.
+pub const USERS_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Bytes of operations that wait for the commit of their transactions, over all of them. A server
+/// gives a transaction a minute (`transactionLifetimeLimitSeconds`) and keeps its changes in its
+/// cache meanwhile; those that are left open for long are small.
+pub const TRANSACTIONS_BYTES_MAX: usize = 1024 * 1024 * 1024;
+
 /// What a reader asks of the operating system at once; large enough that the calls do not show.
 pub const READ_BYTES: usize = 256 * 1024;
 

@@ -11,12 +11,14 @@
 //! ```
 
 mod finish;
+mod gathered;
 mod indexed;
 mod intake;
 pub mod oplog;
 mod prepare;
 pub mod retry;
 mod run;
+mod spool;
 pub mod stop;
 mod users;
 mod worker;
@@ -107,29 +109,39 @@ pub enum Ending {
     Interrupted,
 }
 
-/// Runs the plan against the target; returns the counts and how it ended.
-///
-/// `began` is the moment from which the times of events count.
-pub async fn load<T: Target>(
-    plan: RestorePlan,
-    target: Arc<T>,
-    settings: LoadSettings,
-    observer: Arc<dyn Observer>,
-    stop: Stop,
-    began: Instant,
-) -> (Tally, Ending) {
-    let (run, queues) = Run::new(plan, target, settings, observer, stop, began);
+/// A plan with everything that is needed to run it.
+pub struct Assignment<T> {
+    /// What is restored.
+    pub plan: RestorePlan,
+    /// Where to.
+    pub target: Arc<T>,
+    /// How.
+    pub settings: LoadSettings,
+    /// Who is told what happens.
+    pub observer: Arc<dyn Observer>,
+    /// What ends the run early.
+    pub stop: Stop,
+    /// The moment from which the times of events count.
+    pub began: Instant,
+}
+
+/// Runs a plan against its target; returns the counts and how it ended.
+pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
+    let (run, queues) = Run::new(assignment);
     let run = Arc::new(run);
     run.announce();
     let mut workers = JoinSet::new();
     let mut preparers = JoinSet::new();
     let (prepared, to_read) = intake::channel(&run);
+    let (gate, opened) = async_channel::bounded(1);
+    let readers = intake::spawn(&run, &to_read, &queues, gate);
+    drop(to_read);
+    // It is opened by letting go of its other end.
+    let _ = opened.recv().await;
     for _ in 0..CREATES_AHEAD.min(run.plan.collections.len()) {
         preparers.spawn(prepare::prepare(Arc::clone(&run), prepared.clone()));
     }
     drop(prepared);
-    let readers = intake::spawn(&run, &to_read, &queues);
-    drop(to_read);
     for inbox in queues.into_inboxes() {
         workers.spawn(worker::work(Arc::clone(&run), inbox));
     }
@@ -171,7 +183,7 @@ async fn after_data<T: Target>(run: &Arc<Run<T>>, indexes: JoinHandle<()>) {
 /// may change them.
 async fn after_oplog<T: Target>(run: &Arc<Run<T>>, plan: &OplogPlan) {
     finish::create_views(run).await;
-    let catalogue = oplog::replay(run, plan, oplog::frames).await;
+    let catalogue = oplog::replay(run, plan).await;
     run.observe(&Event::PhaseBegan(Phase::Indexes));
     let indexed = indexed::of_catalogue(run, catalogue);
     finish::build(run, indexed.clone()).await;

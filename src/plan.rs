@@ -15,7 +15,7 @@ pub mod users;
 pub mod uuids;
 mod views;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bson::{Bson, Document, RawBsonRef, Uuid};
 
@@ -125,10 +125,13 @@ pub struct RestorePlan {
 }
 
 impl RestorePlan {
-    /// The archive that all documents come from, where they come from one.
+    /// The archive that everything comes from, where it comes from one.
     pub fn archive(&self) -> Option<&Archive> {
-        let data = self.collections.iter().find_map(|collection| collection.data.as_ref())?;
-        data.segments().map(|segments| &segments.archive)
+        let data = self.collections.iter().find_map(|collection| collection.data.as_ref());
+        let oplog = self.oplog.as_ref().map(|oplog| &oplog.origin);
+        let segments = data.or(oplog).and_then(Origin::segments);
+        let users = || self.users.as_ref().and_then(UsersPlan::archive);
+        segments.map(|segments| &segments.archive).or_else(users)
     }
 }
 
@@ -143,6 +146,8 @@ pub struct CollectionPlan {
     pub kind: CollectionKind,
     /// Where its documents come from.
     pub data: Option<Origin>,
+    /// Where its options and indexes were read from, where that is a file of their own.
+    pub metadata: Option<PathBuf>,
     /// Where the documents are inserted: the buckets of a time-series collection, else the
     /// collection itself.
     pub data_namespace: Namespace,
@@ -263,6 +268,7 @@ impl Planning<'_> {
             namespace,
             source: entry.namespace.clone(),
             kind: entry.kind,
+            metadata: entry.metadata_path.clone(),
             data: entry.data.clone().filter(|data| may_have_data(entry.kind, data)),
             creation,
             options,

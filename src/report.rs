@@ -10,12 +10,15 @@ pub mod format;
 pub mod json;
 pub mod mongorestore;
 pub mod progress;
+mod pulse;
 pub mod rate;
 pub mod tally;
 pub mod text;
 pub mod value;
 
-pub use event::{Event, Observer, OplogTime, Phase, PlannedCollection, Rejection, Silent};
+pub use event::{
+    Event, Observer, OplogTime, Phase, PlannedCollection, Rejection, Silent, Standing,
+};
 pub use progress::Progress;
 pub use tally::Tally;
 pub use value::{Context, DumpFacts, OptionValue, Outcome, Report, Skipped, TargetFacts};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::{configuration::Configuration, output, password};
+use crate::cli::{configuration::Configuration, password};
 use crate::command::restore::{
     ConnectionFlags, ServerUri, is_uri, key_is_encrypted, merge, wants_password,
 };
@@ -129,7 +129,7 @@ impl std::fmt::Debug for ConnectionArgs {
 }
 
 /// What else is known on the command line.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
     /// A connection string that was given as an argument of its own.
     pub(super) positional: Option<&'a str>,
@@ -137,8 +137,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) database: Option<&'a str>,
     /// What standard input is there for.
     pub(super) input: StandardInput,
-    /// Whether warnings are shown.
-    pub(super) warns: bool,
+    /// Shows a warning.
+    pub(super) warn: &'a dyn Fn(&str),
 }
 
 /// What standard input is there for.
@@ -192,12 +192,13 @@ impl ConnectionArgs {
             Some(file) => Configuration::read(file)?,
             None => Configuration::default(),
         };
-        if around.warns {
-            self.warn(around.positional);
-        }
+        self.warn(&around);
         let uri = self.uri(around.positional, &configuration)?;
         let flags = self.flags(around.database, &configuration);
         let mut uri = merge(uri.as_deref(), &flags)?;
+        for name in &uri.ignored {
+            (around.warn)(&format!("ignoring unsupported URI parameter `{name}`"));
+        }
         if wants_password(&uri) {
             let user = uri.user.as_deref().unwrap_or_default();
             let asked = password::ask(&format!("the user `{user}`"), around.input)?;
@@ -293,7 +294,8 @@ impl ConnectionArgs {
     }
 
     /// Says once what is unsafe or without effect.
-    fn warn(&self, positional: Option<&str>) {
+    fn warn(&self, around: &Surroundings<'_>) {
+        let warn = around.warn;
         let has_secret = |uri: Option<&str>| {
             uri.and_then(|uri| ServerUri::parse(uri).ok())
                 .is_some_and(|uri| !uri.secrets().is_empty())
@@ -302,16 +304,16 @@ impl ConnectionArgs {
         let is_visible = is_given(&self.password)
             || is_given(&self.tls_certificate_key_file_password)
             || has_secret(self.uri.as_deref())
-            || has_secret(positional);
+            || has_secret(around.positional);
         if is_visible {
-            output::say(
-                "warning: a password on the command line can be seen in the list of processes; \
+            warn(
+                "a password on the command line can be seen in the list of processes; \
                  leave it out to be asked for it, or use --config FILE",
             );
         }
         if self.tls_allow_invalid_certificates || self.tls_allow_invalid_hostnames {
-            output::say(
-                "warning: neither certificates nor host names are checked; both options do the \
+            warn(
+                "neither certificates nor host names are checked; both options do the \
                  same as --tls-insecure",
             );
         }
@@ -320,7 +322,7 @@ impl ConnectionArgs {
             (self.tcp_keep_alive_seconds.is_some(), "--TCPKeepAliveSeconds"),
         ] {
             if is_given {
-                output::say(&format!("warning: {name} has no effect, as in mongorestore"));
+                warn(&format!("{name} has no effect, as in mongorestore"));
             }
         }
     }
@@ -364,7 +366,7 @@ mod tests {
         let words = std::iter::once("restore").chain(line.split_whitespace());
         let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
         let input = StandardInput::Dump;
-        let around = Surroundings { positional: None, database, input, warns: false };
+        let around = Surroundings { positional: None, database, input, warn: &|_| {} };
         line.connection.server(around).map_err(|error| error.to_string())
     }
 

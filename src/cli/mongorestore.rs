@@ -20,7 +20,7 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use crate::cli::mongorestore::options::OPTIONS;
 use crate::cli::mongorestore::words::translate;
 use crate::cli::output;
-use crate::cli::restore::{self, RestoreArgs, Shown};
+use crate::cli::restore::{self, RestoreArgs, Said, Shown};
 use crate::cli::signals::Voice;
 use crate::command::restore::Restored;
 use crate::error::{Error, ErrorKind};
@@ -69,10 +69,18 @@ pub(super) async fn run(words: Vec<OsString>) -> ExitStatus {
     for note in &notes {
         log.say(note);
     }
-    let observer = Arc::clone(&log);
-    let teller = Arc::clone(&log);
+    match args.how_understood() {
+        Ok(notes) => notes.iter().for_each(|note| log.say(note)),
+        Err(error) => return refuse(&log, &error),
+    }
+    let (observer, teller) = (Arc::clone(&log), Arc::clone(&log));
     let tell = move |line: &str| teller.say(line);
-    match restore::restore_with(&args, observer, Voice::Mongorestore, tell, began).await {
+    let warn = |text: &str| log.say(&format!("WARNING: {text}"));
+    let said = Said { voice: Voice::Mongorestore, warn: &warn, tell };
+    log.keep_showing();
+    let restored = restore::restore_with(&args, observer, said, began).await;
+    log.stop_showing();
+    match restored {
         Ok(Restored::Planned(plan)) => {
             output::data(&plan);
             log.say("dry run completed");

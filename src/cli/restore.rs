@@ -227,12 +227,12 @@ fn write_concern(text: &str) -> Result<WriteConcern, String> {
 }
 
 impl RestoreArgs {
-    /// The arguments as options of the command.
-    fn to_options(&self) -> Result<RestoreOptions, Error> {
+    /// The arguments as options of the command; `warn` shows what is unsafe or without effect.
+    fn to_options(&self, warn: &dyn Fn(&str)) -> Result<RestoreOptions, Error> {
         let (positional, dump) = split_positionals(&self.positionals)?;
         let source = self.source.source(dump)?;
         let input = if source.is_input() { StandardInput::Dump } else { StandardInput::Free };
-        let server = self.server(positional, input)?;
+        let server = self.server(positional, input, warn)?;
         let of_server = server.as_ref().and_then(|server| server.database.clone());
         let database = self.db.clone().or(of_server);
         Ok(RestoreOptions {
@@ -242,7 +242,7 @@ impl RestoreArgs {
             destination: self.destination(server.as_ref()),
             selection: self.selection()?,
             commit_quorum: self.indexes.commit_quorum(),
-            special: self.special.to_options(database.as_deref())?,
+            special: self.special.to_options()?,
             settings: LoadSettings {
                 readers: self.parallel_collections,
                 workers: self.workers(),
@@ -284,6 +284,7 @@ impl RestoreArgs {
         &self,
         positional: Option<&str>,
         input: StandardInput,
+        warn: &dyn Fn(&str),
     ) -> Result<Option<Server>, Error> {
         if self.null {
             if self.connection.names_server() || positional.is_some() {
@@ -294,8 +295,7 @@ impl RestoreArgs {
             }
             return Ok(None);
         }
-        let around =
-            Surroundings { positional, database: self.db.as_deref(), input, warns: !self.quiet };
+        let around = Surroundings { positional, database: self.db.as_deref(), input, warn };
         self.connection.server(around).map(Some)
     }
 
@@ -375,6 +375,14 @@ impl RestoreArgs {
         self.workers.unwrap_or_else(|| self.drop_in.workers(self.parallel_collections))
     }
 
+    /// How the arguments about the dump were understood, where that may surprise.
+    pub(super) fn how_understood(&self) -> Result<Vec<String>, Error> {
+        let (_, dump) = split_positionals(&self.positionals)?;
+        let note = self.source.source(dump)?.note.filter(|_| !self.quiet);
+        let needless = self.source.needless().filter(|_| self.shown() == Shown::Verbose);
+        Ok(note.into_iter().chain(needless.map(str::to_owned)).collect())
+    }
+
     /// How much is shown.
     pub(super) fn shown(&self) -> Shown {
         match (self.quiet, self.verbose) {
@@ -392,7 +400,7 @@ impl RestoreArgs {
         if self.quiet {
             Progress::quiet()
         } else if std::io::stderr().is_terminal() {
-            Progress::bars(began, self.verbosity())
+            Progress::bars(began, || output::columns(Stream::Error), self.verbosity())
         } else {
             Progress::lines(began, Box::new(std::io::stderr()), self.verbosity())
         }
@@ -405,12 +413,21 @@ pub(super) async fn run(args: RestoreArgs, notes: &[String]) -> Result<ExitStatu
     for note in notes.iter().filter(|_| !args.quiet) {
         output::say(&format!("note: {note}"));
     }
-    say_how_understood(&args)?;
+    for note in args.how_understood()? {
+        output::say(&format!("note: {note}"));
+    }
+    let is_quiet = args.quiet;
+    let warn = move |text: &str| {
+        if !is_quiet {
+            output::say(&format!("warning: {text}"));
+        }
+    };
     let progress = Arc::new(args.progress(began));
     let screen = Arc::clone(&progress);
     let tell = move |line: &str| screen.tell(line);
     let observer = Arc::clone(&progress);
-    let restored = restore_with(&args, observer, Voice::Restorm, tell, began).await;
+    let said = Said { voice: Voice::Restorm, warn: &warn, tell };
+    let restored = restore_with(&args, observer, said, began).await;
     progress.finish();
     match restored? {
         Restored::Planned(plan) => {
@@ -421,32 +438,30 @@ pub(super) async fn run(args: RestoreArgs, notes: &[String]) -> Result<ExitStatu
     }
 }
 
+/// How a run speaks of what no event tells.
+pub(super) struct Said<'a, F> {
+    /// In whose words.
+    pub(super) voice: Voice,
+    /// Shows a warning before the run.
+    pub(super) warn: &'a dyn Fn(&str),
+    /// Shows a line while the run goes on.
+    pub(super) tell: F,
+}
+
 /// Runs the command and tells an observer.
-pub(super) async fn restore_with(
+pub(super) async fn restore_with<F: Fn(&str) + Send + 'static>(
     args: &RestoreArgs,
     observer: Arc<dyn Observer>,
-    voice: Voice,
-    tell: impl Fn(&str) + Send + 'static,
+    said: Said<'_, F>,
     began: Instant,
 ) -> Result<Restored, Error> {
-    let options = args.to_options()?;
+    let options = args.to_options(said.warn)?;
     if let Some(file) = &args.report {
         check_writable(file)?;
     }
     let stop = Stop::new();
-    signals::listen(stop.clone(), voice, tell);
+    signals::listen(stop.clone(), said.voice, said.tell);
     restore(&options, observer, stop, began).await
-}
-
-/// Says how the arguments about the dump were understood, where that may surprise.
-fn say_how_understood(args: &RestoreArgs) -> Result<(), Error> {
-    let (_, dump) = split_positionals(&args.positionals)?;
-    let note = args.source.source(dump)?.note.filter(|_| !args.quiet);
-    let needless = args.source.needless().filter(|_| args.verbosity() == Verbosity::Verbose);
-    for note in note.iter().map(String::as_str).chain(needless) {
-        output::say(&format!("note: {note}"));
-    }
-    Ok(())
 }
 
 /// Finds out before the restore that its report could not be written after it.
@@ -503,7 +518,8 @@ mod tests {
     fn options(line: &str) -> Result<RestoreOptions, String> {
         let words = std::iter::once("restore").chain(line.split_whitespace());
         let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
-        line.restore.to_options().map_err(|error| error.to_string())
+        let options = line.restore.to_options(&|_| {}).map_err(|error| error.to_string())?;
+        options.check().map(|()| options).map_err(|error| error.to_string())
     }
 
     fn uri(line: &str) -> String {
@@ -585,6 +601,52 @@ mod tests {
         assert_eq!(options.settings.readers, 7);
         assert_eq!(options.settings.batch.documents(), 9);
         assert_eq!(options.mode, Mode::DryRun);
+    }
+
+    #[test]
+    fn users_of_a_database_need_one_wherever_it_is_named() {
+        for line in [
+            "--restoreDbUsersAndRoles --db shop",
+            "--restoreDbUsersAndRoles --uri mongodb://x/shop",
+        ] {
+            assert!(options(line).is_ok(), "{line}");
+        }
+        for (line, words) in [
+            ("--restoreDbUsersAndRoles", "needs the database"),
+            ("--restoreDbUsersAndRoles --nsInclude shop.*", "needs the database"),
+            ("--restoreDbUsersAndRoles --db admin", "not for the database admin"),
+            ("--restoreDbUsersAndRoles --uri mongodb://x/admin", "not for the database admin"),
+        ] {
+            let error = options(line).expect_err(line);
+            assert!(error.contains(words), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_oplog_is_replayed_for_everything_under_its_own_name_or_not_at_all() {
+        for (more, words) in [
+            ("--db shop", "not replayed for the database `shop` alone"),
+            ("--db shop --collection orders", "not replayed for the database `shop` alone"),
+            ("--uri mongodb://x/shop", "not replayed for the database `shop` alone"),
+            ("--nsInclude shop.*", "not replayed for a part of the collections"),
+            ("--nsExclude shop.*", "not replayed for all but some collections"),
+            ("--excludeCollection orders", "not replayed for all but some collections"),
+            ("--excludeCollectionsWithPrefix o", "not replayed for all but some collections"),
+            ("--nsFrom shop.* --nsTo till.*", "collections that get other names"),
+            ("--oplogFile o.bson --archive=a", "not for an archive"),
+            ("--oplogFile o.bson --archive", "not for an archive"),
+        ] {
+            let error = options(&format!("--oplogReplay {more}")).expect_err(more);
+            assert!(error.contains(words), "{more}: {error}");
+        }
+        for line in [
+            "--oplogReplay",
+            "--oplogReplay --uri mongodb://x",
+            "--oplogReplay --oplogFile o.bson --oplogLimit 5:1",
+            "--oplogReplay --archive=a --oplogLimit 5",
+        ] {
+            assert!(options(line).is_ok(), "{line}");
+        }
     }
 
     #[test]

@@ -13,13 +13,13 @@ use crate::report::{OplogTime, OptionValue};
 pub(super) struct SpecialArgs {
     /// Restore the users and roles of the database too, from a dump taken with
     /// --dumpDbUsersAndRoles; a whole dump and --db admin bring theirs without it
-    #[arg(long, alias = "restoreDbUsersAndRoles", requires = "db")]
+    #[arg(long, alias = "restoreDbUsersAndRoles")]
     #[arg(conflicts_with = "collection", help_heading = "What is restored")]
     restore_db_users_and_roles: bool,
 
     /// Replay the oplog that was dumped with --oplog, after everything else; indexes are built
-    /// after it
-    #[arg(long, alias = "oplogReplay", conflicts_with_all = ["db", "collection"])]
+    /// after it. It concerns everything, so no part can be chosen and nothing be renamed
+    #[arg(long, alias = "oplogReplay")]
     #[arg(help_heading = "What is restored")]
     oplog_replay: bool,
 
@@ -28,7 +28,7 @@ pub(super) struct SpecialArgs {
     #[arg(value_parser = timestamp, help_heading = "What is restored")]
     oplog_limit: Option<OplogTime>,
 
-    /// Replay this file in place of the dump's oplog.bson
+    /// Replay this file in place of the dump's oplog.bson; not for archives
     #[arg(long, alias = "oplogFile", value_name = "FILE", requires = "oplog_replay")]
     #[arg(help_heading = "What is restored")]
     oplog_file: Option<PathBuf>,
@@ -57,19 +57,9 @@ fn timestamp(text: &str) -> Result<OplogTime, String> {
 
 impl SpecialArgs {
     /// The arguments as options of the command.
-    pub(super) fn to_options(&self, database: Option<&str>) -> Result<SpecialOptions, Error> {
+    pub(super) fn to_options(&self) -> Result<SpecialOptions, Error> {
         /// With which the peer means no limit.
         const UNLIMITED: OplogTime = OplogTime { seconds: 0, increment: 0 };
-        if self.restore_db_users_and_roles && database == Some("admin") {
-            let message = "--restore-db-users-and-roles is not for the database admin";
-            return Err(Error::new(ErrorKind::Usage, message)
-                .hint("--db admin restores all users and roles of the dump without it"));
-        }
-        if let Some(database) = database.filter(|_| self.oplog_replay) {
-            let message = format!("an oplog is not replayed for the database `{database}` alone");
-            return Err(Error::new(ErrorKind::Usage, message)
-                .hint("name no database, in the connection string either"));
-        }
         if self.temp_users_coll == self.temp_roles_coll {
             let message = "users and roles cannot share a temporary collection";
             return Err(Error::new(ErrorKind::Usage, message));
@@ -132,8 +122,7 @@ mod tests {
         let words = std::iter::once("restore").chain(line.split_whitespace());
         let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
         assert!(line.database.collection.is_none());
-        let database = line.database.db.as_deref();
-        line.special.to_options(database).map_err(|error| error.to_string())
+        line.special.to_options().map_err(|error| error.to_string())
     }
 
     #[test]
@@ -181,10 +170,7 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused() {
         for line in [
-            "--restore-db-users-and-roles",
-            "--restore-db-users-and-roles --db admin",
             "--restore-db-users-and-roles --db shop --collection orders",
-            "--oplog-replay --db shop",
             "--oplog-limit 5",
             "--oplog-file o.bson",
             "--temp-users-coll same --temp-roles-coll same",

@@ -13,7 +13,7 @@ pub use crate::dump::{ArchivePlace, Location};
 use crate::dump::{Dump, Inventory, Layout};
 use crate::error::{Error, ErrorKind};
 use crate::facts::{ExistingDetail, ServerFacts, Topology};
-use crate::load::{self, Ending};
+use crate::load::{self, Assignment, Ending};
 pub use crate::load::{DocumentCheck, LoadSettings, OnRejection, Stop, memory_bytes_max};
 pub use crate::namespace::filter::NamespaceFilter;
 pub use crate::namespace::pattern::{NamespacePattern, Rename};
@@ -76,6 +76,16 @@ impl RestoreOptions {
             told: Vec::new(),
         }
     }
+
+    /// Looks for options that exclude each other, without touching anything; [`restore`] does so
+    /// first.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`ErrorKind::Usage`].
+    pub fn check(&self) -> Result<(), Error> {
+        special::check(self)
+    }
 }
 
 /// Where documents go.
@@ -124,6 +134,7 @@ pub async fn restore(
     stop: Stop,
     began: Instant,
 ) -> Result<Restored, Error> {
+    options.check()?;
     let (layout, inventory) = list(options, &stop).await?;
     options.selection.names.check(&inventory)?;
     let names = &options.selection.names;
@@ -207,7 +218,9 @@ impl Prepared<'_> {
             ..self.options.settings
         };
         let mut context = self.context(&plan, description);
-        let (tally, ending) = load::load(plan, target, settings, observer, stop, self.began).await;
+        let began = self.began;
+        let assignment = Assignment { plan, target, settings, observer, stop, began };
+        let (tally, ending) = load::load(assignment).await;
         context.outcome = outcome(&ending);
         Ok(Restored::Ran(Box::new(Report::new(&tally, context))))
     }

@@ -85,13 +85,22 @@ pub struct ListedCollection {
 }
 
 /// Where the documents of one collection are: in those segments of an archive that name it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segments {
     /// The archive.
     pub archive: Archive,
     /// The collection's place in the archive's list.
     pub place: usize,
 }
+
+/// Archives are the same where they were opened as one.
+impl PartialEq for Archive {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.content, &other.content)
+    }
+}
+
+impl Eq for Archive {}
 
 impl Archive {
     /// Its path, or what is named where it has none.

@@ -244,7 +244,7 @@ fn list_special(special: Special, namespace: &Namespace, group: Group, inventory
     let problem = group.own.problem;
     if let Some(path) = prefer(group.own.data, &mut inventory.skipped) {
         match small_file::examine(&path) {
-            Ok(file) => special::add(special, namespace, file, inventory),
+            Ok(file) => special::add(special, namespace, Origin::File(file), inventory),
             Err(reason) => {
                 inventory.skipped.push(SkippedPath { path, reason, is_problem: true });
             }

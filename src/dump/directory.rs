@@ -48,7 +48,7 @@ pub(crate) fn scan(
             read_prelude(&prelude_beside(path), &mut inventory);
             vec![one_file(path, namespace, *is_buckets, metadata_stem)]
         }
-        Layout::Archive { place } => return archive::scan(place, selection, interrupt),
+        Layout::Archive { place } => return archive::scan(place, selection, filter, interrupt),
         Layout::Input { namespace } => {
             inventory.entries.push(from_input(namespace));
             Vec::new()
@@ -459,13 +459,14 @@ mod tests {
         let users = scan("dumps/shop_users_6.0");
         assert_eq!(users.users.len(), 1);
         assert_eq!(users.users[0].database.as_deref(), Some("shop"));
-        let files = users.users[0].files().map(|file| file.path.file_name().expect("a name"));
+        let files =
+            users.users[0].origins().map(|origin| origin.path().file_name().expect("a name"));
         assert_eq!(
             files.collect::<Vec<_>>(),
             ["$admin.system.users.bson", "$admin.system.roles.bson"]
         );
         let oplog = scan("dumps/oplog_6.0");
-        assert!(oplog.oplogs[0].file.path.ends_with("oplog.bson"));
+        assert!(oplog.oplogs[0].origin.path().ends_with("oplog.bson"));
         assert_eq!(oplog.oplogs.len(), 1);
         assert!(names(&oplog).iter().all(|name| name.starts_with("live.")));
         assert!(scan_of(&testdata("dumps/full_6.0"), Some("admin"), None).entries.is_empty());

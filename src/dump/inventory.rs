@@ -80,7 +80,7 @@ impl CollectionKind {
 }
 
 /// Where the documents of a collection come from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A file of their own.
     File(DataFile),
@@ -105,6 +105,19 @@ impl Origin {
             Self::File(file) => &file.path,
             Self::Input => Path::new(INPUT_NAME),
             Self::Segments(segments) => segments.archive.path(),
+        }
+    }
+
+    /// What it is called in a list of what is left out: its path, or in an archive the name of
+    /// its collection.
+    pub fn shown(&self) -> PathBuf {
+        match self {
+            Self::Segments(segments) => {
+                let listed = &segments.archive.collections()[segments.place];
+                // The oplog is of no database.
+                PathBuf::from(listed.namespace.to_string().trim_start_matches('.'))
+            }
+            Self::File(_) | Self::Input => self.path().to_path_buf(),
         }
     }
 

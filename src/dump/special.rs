@@ -5,13 +5,16 @@
 
 use std::path::Path;
 
-use crate::dump::inventory::{DataFile, Inventory, SkippedPath};
+use crate::dump::inventory::{Inventory, Origin, SkippedPath};
 use crate::dump::small_file;
 use crate::error::{Error, ErrorKind};
 use crate::namespace::Namespace;
 
 /// How the files begin that hold the users and roles of one database, in its folder.
 const OF_DATABASE: &str = "$admin.";
+
+/// The database under which an archive lists the oplog.
+const NO_DATABASE: &str = "";
 
 const OF_THE_SERVER: &str =
     "users and roles are restored with the whole dump or with --db admin, and not otherwise";
@@ -26,54 +29,55 @@ pub struct UsersDump {
     /// The folder's database, where they are those of one database.
     pub database: Option<String>,
     /// The users.
-    pub users: Option<DataFile>,
+    pub users: Option<Origin>,
     /// The roles.
-    pub roles: Option<DataFile>,
+    pub roles: Option<Origin>,
     /// The version of the schema in which they are kept.
-    pub version: Option<DataFile>,
+    pub version: Option<Origin>,
 }
 
 impl UsersDump {
-    /// The files that hold users or roles.
-    pub fn files(&self) -> impl Iterator<Item = &DataFile> {
+    /// Where users or roles come from.
+    pub fn origins(&self) -> impl Iterator<Item = &Origin> {
         self.users.iter().chain(&self.roles)
     }
 
-    /// The files as left out, each with what it takes to restore it.
+    /// The files, or collections of an archive, as left out, each with what it takes to restore it.
     pub fn set_aside(&self) -> impl Iterator<Item = SkippedPath> + '_ {
         let how = match self.database {
             Some(_) => OF_ONE_DATABASE,
             None => OF_THE_SERVER,
         };
-        let version = self.version.iter().map(|file| left_out(file, SCHEMA_VERSION));
-        self.files().map(move |file| left_out(file, how)).chain(version)
+        let version = self.version.iter().map(|origin| left_out(origin, SCHEMA_VERSION));
+        self.origins().map(move |origin| left_out(origin, how)).chain(version)
     }
 }
 
-fn left_out(file: &DataFile, reason: &str) -> SkippedPath {
-    SkippedPath { path: file.path.clone(), reason: reason.to_owned(), is_problem: false }
+fn left_out(origin: &Origin, reason: &str) -> SkippedPath {
+    SkippedPath { path: origin.shown(), reason: reason.to_owned(), is_problem: false }
 }
 
 /// A slice of the oplog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OplogDump {
     /// Its entries.
-    pub file: DataFile,
+    pub origin: Origin,
     /// Where it comes from.
     pub place: OplogPlace,
 }
 
 impl OplogDump {
-    /// The file as left out, with what it takes to replay it.
+    /// It as left out, with what it takes to replay it.
     pub fn set_aside(&self) -> SkippedPath {
-        left_out(&self.file, OPLOG)
+        left_out(&self.origin, OPLOG)
     }
 }
 
 /// Where a slice of the oplog lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OplogPlace {
-    /// Beside the databases, or in a file named for it: what happened during the dump.
+    /// Beside the databases, in an archive as a collection of no database, or in a file named for
+    /// it: what happened during the dump.
     Beside,
     /// Dumped as the collection of the database `local` that it is; used where there is no other.
     Local,
@@ -95,7 +99,12 @@ pub(crate) enum Special {
 /// What a collection is by its name, if it is none to restore as a collection.
 pub(crate) fn of(namespace: &Namespace) -> Option<Special> {
     let collection = namespace.collection();
-    if namespace.database() == "local" && matches!(collection, "oplog.rs" | "oplog.$main") {
+    let is_oplog = match namespace.database() {
+        NO_DATABASE => collection == "oplog",
+        "local" => matches!(collection, "oplog.rs" | "oplog.$main"),
+        _ => false,
+    };
+    if is_oplog {
         return Some(Special::Oplog);
     }
     let name = match collection.strip_prefix(OF_DATABASE) {
@@ -111,10 +120,14 @@ pub(crate) fn of(namespace: &Namespace) -> Option<Special> {
     }
 }
 
-/// Puts such a file where it belongs in the inventory.
-pub(crate) fn add(special: Special, namespace: &Namespace, file: DataFile, into: &mut Inventory) {
+/// Puts such a collection where it belongs in the inventory.
+pub(crate) fn add(special: Special, namespace: &Namespace, origin: Origin, into: &mut Inventory) {
     if special == Special::Oplog {
-        return into.oplogs.push(OplogDump { file, place: OplogPlace::Local });
+        let place = match namespace.database() {
+            NO_DATABASE => OplogPlace::Beside,
+            _ => OplogPlace::Local,
+        };
+        return into.oplogs.push(OplogDump { origin, place });
     }
     let is_of_database = namespace.collection().starts_with(OF_DATABASE);
     let database = is_of_database.then(|| namespace.database().to_owned());
@@ -125,9 +138,9 @@ pub(crate) fn add(special: Special, namespace: &Namespace, file: DataFile, into:
     });
     let dump = &mut into.users[place];
     match special {
-        Special::Users => dump.users = Some(file),
-        Special::Roles => dump.roles = Some(file),
-        Special::Version | Special::Oplog => dump.version = Some(file),
+        Special::Users => dump.users = Some(origin),
+        Special::Roles => dump.roles = Some(origin),
+        Special::Version | Special::Oplog => dump.version = Some(origin),
     }
 }
 
@@ -140,7 +153,7 @@ pub fn oplog_file(path: &Path) -> Result<OplogDump, Error> {
     let file = small_file::examine(path).map_err(|reason| {
         Error::new(ErrorKind::Dump, format!("the file of the oplog {reason}")).in_file(path)
     })?;
-    Ok(OplogDump { file, place: OplogPlace::Beside })
+    Ok(OplogDump { origin: Origin::File(file), place: OplogPlace::Beside })
 }
 
 #[cfg(test)]
@@ -158,6 +171,8 @@ mod tests {
             ("shop", "$admin.system.version", Some(Special::Version)),
             ("local", "oplog.rs", Some(Special::Oplog)),
             ("local", "oplog.$main", Some(Special::Oplog)),
+            ("", "oplog", Some(Special::Oplog)),
+            ("", "oplog.rs", None),
             ("shop", "system.users", None),
             ("shop", "oplog.rs", None),
             ("admin", "system.keys", None),

@@ -9,7 +9,7 @@ use crate::load::run::Run;
 use crate::namespace::Namespace;
 use crate::plan::indexes::IndexPlan;
 use crate::plan::oplog::Catalogue;
-use crate::report::{Event, PlannedCollection};
+use crate::report::{Event, PlannedCollection, Standing};
 use crate::target::Target;
 
 /// A collection and its indexes.
@@ -127,6 +127,8 @@ fn tell<T: Target>(
         None => run.observe(&Event::CollectionAdded(PlannedCollection {
             namespace: namespace.clone(),
             kind: "collection",
+            standing: Standing::Absent,
+            metadata: String::new(),
             origin: String::new(),
             origin_bytes: 0,
             compressed: false,

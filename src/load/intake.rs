@@ -1,6 +1,7 @@
 //! Turns files, or an archive, into batches, on threads of their own.
 
 mod archive;
+mod gathering;
 mod id;
 
 use std::sync::Arc;
@@ -49,11 +50,16 @@ struct Intake<T> {
     unpacks_aside: bool,
 }
 
-/// Starts the readers; the result is there when the last one has ended.
+/// Keeps collections from being dropped and created while it is there.
+pub(super) type Gate = async_channel::Sender<()>;
+
+/// Starts the readers; the result is there when the last one has ended. They open the gate once
+/// nothing is in the way of a beginning.
 pub(super) fn spawn<T: Target>(
     run: &Arc<Run<T>>,
     to_read: &async_channel::Receiver<usize>,
     queues: &Queues,
+    gate: Gate,
 ) -> impl Future<Output = Result<(), Error>> + Send + 'static {
     let next_worker = Arc::new(AtomicUsize::new(0));
     let readers = match run.plan.archive() {
@@ -71,7 +77,7 @@ pub(super) fn spawn<T: Target>(
     };
     let readers: Vec<_> = match run.plan.archive().cloned() {
         Some(archive) => {
-            let reader = ArchiveIntake::new(intake(), to_read.clone());
+            let reader = ArchiveIntake::new(intake(), to_read.clone(), gate);
             vec![tokio::task::spawn_blocking(move || reader.read(&archive))]
         }
         None => (0..run.settings.readers)

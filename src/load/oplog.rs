@@ -11,6 +11,7 @@ use bson::raw::RawDocument;
 use bson::{RawDocumentBuf, Timestamp};
 
 use crate::batch::Position;
+use crate::dump::inventory::{DataFile, Origin};
 use crate::error::{Error, ErrorKind};
 use crate::frame::Frame;
 use crate::limits::{OPLOG_GROUP_BYTES, OPLOG_GROUP_OPERATIONS, QUEUE_BATCHES};
@@ -33,9 +34,24 @@ pub type OplogFrame = (Vec<u8>, Position);
 /// Where entries come from: a file, or the part of an archive.
 pub type OplogFrames = Box<dyn Iterator<Item = Result<OplogFrame, Error>> + Send>;
 
-/// The entries of a file.
-pub fn frames(plan: &OplogPlan) -> Result<OplogFrames, Error> {
-    let mut reader = reader::open(&plan.file)?;
+/// The entries to replay; none where they were to come with an archive and did not, which is told
+/// of the archive.
+fn open<T: Target>(run: &Run<T>, plan: &OplogPlan) -> Result<Option<OplogFrames>, Error> {
+    match &plan.origin {
+        Origin::File(file) => of_file(file).map(Some),
+        Origin::Input | Origin::Segments(_) => match run.gathered.take_oplog() {
+            Some(Ok(spool)) => spool.frames().map(Some),
+            Some(Err(error)) => {
+                run.note_damage(error);
+                Ok(None)
+            }
+            None => Ok(None),
+        },
+    }
+}
+
+fn of_file(file: &DataFile) -> Result<OplogFrames, Error> {
+    let mut reader = reader::open(file)?;
     let mut has_ended = false;
     Ok(Box::new(std::iter::from_fn(move || {
         if has_ended {
@@ -53,17 +69,14 @@ struct Chunk {
     ended: Option<Error>,
 }
 
-/// Replays the oplog, whose entries `open` gives; returns the indexes as they stand at its end.
-pub(super) async fn replay<T: Target>(
-    run: &Run<T>,
-    plan: &OplogPlan,
-    open: impl FnOnce(&OplogPlan) -> Result<OplogFrames, Error>,
-) -> Catalogue {
+/// Replays the oplog; returns the indexes as they stand at its end.
+pub(super) async fn replay<T: Target>(run: &Run<T>, plan: &OplogPlan) -> Catalogue {
     let mut replay = Replaying::new(run, plan);
     if run.goes_on() {
         run.observe(&Event::PhaseBegan(Phase::Oplog));
-        let replayed = match open(plan) {
-            Ok(frames) => replay.all(frames).await,
+        let replayed = match open(run, plan) {
+            Ok(Some(frames)) => replay.all(frames).await,
+            Ok(None) => Ok(()),
             Err(error) => Err(error),
         };
         if let Err(error) = replayed {
@@ -167,7 +180,7 @@ impl<'a, T: Target> Replaying<'a, T> {
 
     /// Takes an entry; false where the replay ends before it.
     async fn take(&mut self, bytes: &[u8], at: u64) -> Result<bool, Error> {
-        let place = |error: Error, time| self::place(error, &self.plan.file.path, at, time);
+        let place = |error: Error, time| self::place(error, self.plan.origin.path(), at, time);
         let entry = checked(bytes).map_err(|error| place(error, None))?;
         let time = time_of(entry);
         if self.replay.ends_before(entry) {
@@ -282,7 +295,7 @@ impl<'a, T: Target> Replaying<'a, T> {
         if let Some(code) = error.code {
             failed = failed.with_code(code);
         }
-        let failed = place(failed, &self.plan.file.path, one.at, Some(one.time));
+        let failed = place(failed, self.plan.origin.path(), one.at, Some(one.time));
         if error.code == Some(UNAUTHORIZED) {
             return failed.hint(GRANT);
         }

@@ -52,6 +52,7 @@ pub(super) async fn prepare<T: Target>(run: Arc<Run<T>>, ready: async_channel::S
 /// Drops and creates a collection or view as the plan says.
 pub(super) async fn bring_about<T: Target>(run: &Run<T>, collection: usize) -> Result<(), Error> {
     let plan = &run.plan.collections[collection];
+    run.observe(&Event::PrepareBegan { collection });
     if plan.creation == Creation::DropAndCreate {
         let dropped = with_retries(run, collection, || run.target.drop_collection(&plan.namespace));
         dropped.await.map_err(|error| refused("cannot be dropped", plan, &error))?;

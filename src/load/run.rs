@@ -1,5 +1,6 @@
 //! What the threads and tasks of one run share.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -11,11 +12,13 @@ use crate::batch::{Batch, BufferPool};
 use crate::dump::inventory::{CollectionKind, Compression, Origin};
 use crate::error::{Error, ErrorKind};
 use crate::limits::QUEUE_BATCHES;
+use crate::load::gathered::Gathered;
 use crate::load::prepare::with_retries;
-use crate::load::{Ending, LoadSettings, Stop};
-use crate::plan::{Creation, Insertion, RestorePlan, Validation};
+use crate::load::{Assignment, Ending, LoadSettings, Stop};
+use crate::plan::users::Content;
+use crate::plan::{CollectionPlan, Creation, Insertion, RestorePlan, Validation};
 use crate::report::format::counted;
-use crate::report::{Event, Observer, Phase, PlannedCollection, Tally};
+use crate::report::{Event, Observer, Phase, PlannedCollection, Standing, Tally};
 use crate::target::{Insert, OnRefusal, Target, Validators};
 
 /// One run.
@@ -31,6 +34,8 @@ pub(super) struct Run<T> {
     /// Where collections go whose documents are all answered for.
     pub(super) loaded: async_channel::Sender<usize>,
     pub(super) to_index: async_channel::Receiver<usize>,
+    /// What an archive brought besides collections.
+    pub(super) gathered: Gathered,
     collections: Vec<Progress>,
     observer: Arc<dyn Observer>,
     tally: Mutex<Tally>,
@@ -94,15 +99,31 @@ impl Queues {
     }
 }
 
+/// A planned collection as the observer is told of it.
+fn announced(plan: &CollectionPlan) -> PlannedCollection {
+    let shown = |path: &Path| path.display().to_string();
+    let data = plan.data.as_ref();
+    let file = data.and_then(Origin::file);
+    PlannedCollection {
+        namespace: plan.namespace.clone(),
+        kind: plan.kind.name(),
+        standing: match plan.creation {
+            Creation::Create => Standing::Absent,
+            Creation::DropAndCreate => Standing::Dropped,
+            Creation::Empty => Standing::Emptied,
+            Creation::Use => Standing::Kept,
+        },
+        metadata: plan.metadata.as_deref().map_or_else(String::new, shown),
+        origin: data.map_or_else(String::new, |data| shown(data.path())),
+        origin_bytes: data.and_then(Origin::bytes).unwrap_or(0),
+        compressed: file.is_some_and(|file| file.compression != Compression::None),
+        indexes: plan.indexes.len(),
+    }
+}
+
 impl<T: Target> Run<T> {
-    pub(super) fn new(
-        plan: RestorePlan,
-        target: Arc<T>,
-        settings: LoadSettings,
-        observer: Arc<dyn Observer>,
-        stop: Stop,
-        began: Instant,
-    ) -> (Self, Queues) {
+    pub(super) fn new(assignment: Assignment<T>) -> (Self, Queues) {
+        let Assignment { plan, target, settings, observer, stop, began } = assignment;
         let (loaded, to_index) = async_channel::bounded(plan.collections.len().max(1));
         let buffers = settings.workers + settings.readers + QUEUE_BATCHES;
         let run = Self {
@@ -112,6 +133,7 @@ impl<T: Target> Run<T> {
             wanted: async_channel::unbounded(),
             loaded,
             to_index,
+            gathered: Gathered::default(),
             plan,
             target,
             settings,
@@ -137,21 +159,7 @@ impl<T: Target> Run<T> {
 
     /// Tells what the plan holds, and what making it changed.
     pub(super) fn announce(&self) {
-        let collections = self.plan.collections.iter().map(|plan| PlannedCollection {
-            namespace: plan.namespace.clone(),
-            kind: plan.kind.name(),
-            origin: plan
-                .data
-                .as_ref()
-                .map_or_else(String::new, |data| data.path().display().to_string()),
-            origin_bytes: plan.data.as_ref().and_then(Origin::bytes).unwrap_or(0),
-            compressed: plan
-                .data
-                .as_ref()
-                .and_then(Origin::file)
-                .is_some_and(|file| file.compression != Compression::None),
-            indexes: plan.indexes.len(),
-        });
+        let collections = self.plan.collections.iter().map(announced);
         self.observe(&Event::Planned { collections: collections.collect() });
         self.announce_stream();
         self.announce_special();
@@ -238,11 +246,14 @@ impl<T: Target> Run<T> {
             let names = |part: &Option<crate::plan::users::Part>| {
                 part.as_ref().map(|part| part.names.clone()).unwrap_or_default()
             };
-            let (users, roles) = (names(&plan.users), names(&plan.roles));
+            let (users, roles) = match &plan.content {
+                Content::Read(accounts) => (names(&accounts.users), names(&accounts.roles)),
+                Content::Awaited(_) => (Vec::new(), Vec::new()),
+            };
             self.observe(&Event::UsersPlanned { users, roles });
         }
         if let Some(plan) = &self.plan.oplog {
-            let path = plan.file.path.display().to_string();
+            let path = plan.origin.path().display().to_string();
             self.observe(&Event::OplogPlanned { path });
         }
         for text in &self.plan.notes {

@@ -14,7 +14,7 @@ use crate::load::prepare::with_retries;
 use crate::load::run::Run;
 use crate::namespace::Namespace;
 use crate::plan::ExistingPolicy;
-use crate::plan::users::{Part, UsersPlan};
+use crate::plan::users::{Accounts, Part, Terms};
 use crate::report::format::counted;
 use crate::report::{Event, Phase};
 use crate::target::{
@@ -33,28 +33,40 @@ pub(super) async fn restore<T: Target>(run: &Run<T>) {
         return;
     };
     run.observe(&Event::PhaseBegan(Phase::Users));
-    let mut restored = drop_temporary(run, plan).await;
-    if restored.is_ok() {
-        restored = bring_in(run, plan).await;
-    }
-    let dropped = drop_temporary(run, plan).await;
-    if let Err(error) = &dropped {
-        let names: Vec<_> = plan.temporary().map(|name| format!("`{name}`")).collect();
-        let text = format!(
-            "{} could not be dropped ({error}) and may hold credentials: drop it by hand",
-            names.join(" and ")
-        );
-        run.observe(&Event::Note { collection: None, text });
-    }
-    let failure = restored.and(dropped).err().map(|error| match error.hint_text() {
+    let restored = match run.gathered.accounts(plan) {
+        Ok(accounts) => restore_all(run, accounts, &plan.terms).await,
+        Err(error) => Err(error),
+    };
+    let failure = restored.err().map(|error| match error.hint_text() {
         Some(hint) => format!("{error}; {hint}"),
         None => error.to_string(),
     });
     run.observe(&Event::UsersEnded { failure });
 }
 
-async fn drop_temporary<T: Target>(run: &Run<T>, plan: &UsersPlan) -> Result<(), Error> {
-    for namespace in plan.temporary() {
+async fn restore_all<T: Target>(
+    run: &Run<T>,
+    accounts: &Accounts,
+    terms: &Terms,
+) -> Result<(), Error> {
+    let mut restored = drop_temporary(run, accounts).await;
+    if restored.is_ok() {
+        restored = bring_in(run, accounts, terms).await;
+    }
+    let dropped = drop_temporary(run, accounts).await;
+    if let Err(error) = &dropped {
+        let names: Vec<_> = accounts.temporary().map(|name| format!("`{name}`")).collect();
+        let text = format!(
+            "{} could not be dropped ({error}) and may hold credentials: drop it by hand",
+            names.join(" and ")
+        );
+        run.observe(&Event::Note { collection: None, text });
+    }
+    restored.and(dropped)
+}
+
+async fn drop_temporary<T: Target>(run: &Run<T>, accounts: &Accounts) -> Result<(), Error> {
+    for namespace in accounts.temporary() {
         let dropped = with_retries(run, None, || run.target.drop_collection(namespace));
         dropped.await.map_err(|error| failed("cannot be dropped", &error).of(namespace))?;
     }
@@ -62,8 +74,12 @@ async fn drop_temporary<T: Target>(run: &Run<T>, plan: &UsersPlan) -> Result<(),
 }
 
 /// Inserts both halves and has the server merge them.
-async fn bring_in<T: Target>(run: &Run<T>, plan: &UsersPlan) -> Result<(), Error> {
-    for part in plan.users.iter().chain(&plan.roles) {
+async fn bring_in<T: Target>(
+    run: &Run<T>,
+    accounts: &Accounts,
+    terms: &Terms,
+) -> Result<(), Error> {
+    for part in accounts.users.iter().chain(&accounts.roles) {
         for batch in batches(part) {
             if !run.goes_on() {
                 return Err(interrupted());
@@ -71,16 +87,16 @@ async fn bring_in<T: Target>(run: &Run<T>, plan: &UsersPlan) -> Result<(), Error
             insert(run, part, &batch).await?;
         }
     }
-    if plan.existing == ExistingPolicy::Add {
-        note_existing(run, plan.users.as_ref(), "system.users", "user", "users").await;
-        note_existing(run, plan.roles.as_ref(), "system.roles", "role", "roles").await;
+    if terms.existing == ExistingPolicy::Add {
+        note_existing(run, accounts.users.as_ref(), "system.users", "user", "users").await;
+        note_existing(run, accounts.roles.as_ref(), "system.roles", "role", "roles").await;
     }
     let temporary = |part: &Option<Part>| part.as_ref().map(|part| part.temporary.clone());
     let merge = MergeUsers {
-        users: temporary(&plan.users),
-        roles: temporary(&plan.roles),
-        database: plan.database.clone(),
-        others: match plan.existing {
+        users: temporary(&accounts.users),
+        roles: temporary(&accounts.roles),
+        database: terms.database.clone(),
+        others: match terms.existing {
             ExistingPolicy::Add => Others::Kept,
             ExistingPolicy::Drop => Others::Removed,
         },
@@ -105,7 +121,8 @@ async fn note_existing<T: Target>(
         return;
     };
     let id_of = |document: &RawDocument| document.get("_id").ok().flatten().map(RawBson::from);
-    let documents = part.documents.0.iter().filter_map(|bytes| RawDocument::from_bytes(bytes).ok());
+    let documents =
+        part.documents.documents().filter_map(|bytes| RawDocument::from_bytes(bytes).ok());
     let ids = documents.filter_map(id_of).collect();
     let found = run.target.stored(&Namespace::new("admin", collection), ids).await;
     let mut names: Vec<_> = found
@@ -128,7 +145,7 @@ fn batches(part: &Part) -> Vec<Batch> {
     let limits = BatchLimits::new(BATCH_DOCUMENTS_DEFAULT, BATCH_BYTES_DEFAULT);
     let pool = BufferPool::new(0, 0);
     let mut batcher = Batcher::new(0, limits, ZeroTimestamps::Kept, pool);
-    let frames = part.documents.0.iter().filter_map(|bytes| Frame::new(bytes).ok());
+    let frames = part.documents.documents().filter_map(|bytes| Frame::new(bytes).ok());
     let mut full: Vec<_> =
         frames.filter_map(|frame| batcher.push(frame, Position::default())).collect();
     full.extend(batcher.finish(Position::default()));

@@ -11,9 +11,10 @@ mod transactions;
 use bson::raw::RawDocument;
 use bson::{RawBsonRef, RawDocumentBuf, Timestamp, rawdoc};
 
-use crate::dump::inventory::DataFile;
+use crate::dump::inventory::Origin;
 use crate::error::Error;
 use crate::facts::ServerFacts;
+use crate::limits::TRANSACTIONS_BYTES_MAX;
 use crate::namespace::Namespace;
 use crate::plan::{IndexFixes, IndexPolicy, RestorePlan, Validation};
 use entry::{Entry, damaged, error, without};
@@ -25,8 +26,8 @@ pub use entry::{BEGINNING, time_of};
 /// The oplog to replay.
 #[derive(Clone, Debug)]
 pub struct OplogPlan {
-    /// Its entries.
-    pub file: DataFile,
+    /// Where its entries come from.
+    pub origin: Origin,
     /// The time at which it ends, itself not replayed.
     pub limit: Option<Timestamp>,
     /// Whether entries name collections by their identity too.
@@ -119,7 +120,7 @@ impl Replay {
             limit: oplog.limit,
             uuids: oplog.uuids,
             catalogue: Catalogue::of(plan, oplog),
-            transactions: Transactions::default(),
+            transactions: Transactions::within(TRANSACTIONS_BYTES_MAX),
         }
     }
 

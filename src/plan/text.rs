@@ -5,7 +5,7 @@ use std::fmt::Write;
 use bson::Document;
 
 use crate::dump::inventory::{CollectionKind, Compression, Origin};
-use crate::plan::users::Part;
+use crate::plan::users::{Content, Part};
 use crate::plan::{CollectionPlan, Creation, ExistingPolicy, Insertion, RestorePlan};
 
 /// The plan as text, one paragraph a collection in the order of restoring, then what is left out.
@@ -51,14 +51,22 @@ fn describe_special(text: &mut String, plan: &RestorePlan) {
             part.as_ref().map(|part| part.names.join(", ")).filter(|names| !names.is_empty())
         };
         let _ = writeln!(text, "\nusers and roles, after the documents");
-        if let Some(names) = names(&users.users) {
-            let _ = writeln!(text, "   users: {names}");
+        match &users.content {
+            Content::Read(accounts) => {
+                if let Some(names) = names(&accounts.users) {
+                    let _ = writeln!(text, "   users: {names}");
+                }
+                if let Some(names) = names(&accounts.roles) {
+                    let _ = writeln!(text, "   roles: {names}");
+                }
+            }
+            Content::Awaited(awaited) => {
+                let _ = writeln!(text, "   those in {}", awaited.archive.path().display());
+            }
         }
-        if let Some(names) = names(&users.roles) {
-            let _ = writeln!(text, "   roles: {names}");
-        }
-        if users.existing == ExistingPolicy::Drop {
-            let of = users.database.as_ref().map_or_else(String::new, |of| format!(" of {of}"));
+        if users.terms.existing == ExistingPolicy::Drop {
+            let of =
+                users.terms.database.as_ref().map_or_else(String::new, |of| format!(" of {of}"));
             let _ = writeln!(text, "   remove all others{of}");
         }
     }
@@ -66,7 +74,7 @@ fn describe_special(text: &mut String, plan: &RestorePlan) {
         let limit = oplog
             .limit
             .map_or_else(String::new, |limit| format!(" up to {}:{}", limit.time, limit.increment));
-        let path = oplog.file.path.display();
+        let path = oplog.origin.path().display();
         let _ = writeln!(text, "\nthe oplog, before all indexes\n   replay {path}{limit}");
     }
     for note in &plan.notes {

@@ -4,11 +4,14 @@
 //! understands those of the dump is told by the versions of the schema on both sides.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use bson::raw::RawDocument;
 
+use crate::dump::archive::Archive;
 use crate::error::{Error, ErrorKind};
 use crate::facts::ServerVersion;
+use crate::limits::USERS_BYTES_MAX;
 use crate::namespace::Namespace;
 use crate::plan::ExistingPolicy;
 
@@ -39,19 +42,114 @@ pub enum Request {
 /// The users and roles to restore.
 #[derive(Clone, Debug)]
 pub struct UsersPlan {
-    /// The users, where the dump has a file of them.
-    pub users: Option<Part>,
-    /// The roles, where the dump has a file of them.
-    pub roles: Option<Part>,
+    /// Which ones they are, as far as that is known.
+    pub content: Content,
+    /// On which terms they are restored.
+    pub terms: Terms,
+}
+
+impl UsersPlan {
+    /// The archive that they come from, where they come from one.
+    pub fn archive(&self) -> Option<&Archive> {
+        match &self.content {
+            Content::Read(_) => None,
+            Content::Awaited(awaited) => Some(&awaited.archive),
+        }
+    }
+}
+
+/// Which users and roles are restored.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// They are read and judged.
+    Read(Accounts),
+    /// They come with an archive, and are judged once they have come.
+    Awaited(Awaited),
+}
+
+/// Users and roles that come with an archive: their places in its list.
+#[derive(Clone, Debug)]
+pub struct Awaited {
+    /// The archive.
+    pub archive: Archive,
+    /// The users.
+    pub users: Option<usize>,
+    /// The roles.
+    pub roles: Option<usize>,
+    /// The version of the schema in which they are kept.
+    pub version: Option<usize>,
+}
+
+/// On which terms users and roles are restored.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// The collection out of which the server takes users.
+    pub temporary_users: Namespace,
+    /// The collection out of which the server takes roles.
+    pub temporary_roles: Namespace,
     /// The database whose users and roles are merged; all where it is none.
     pub database: Option<String>,
     /// Whether users and roles that the dump does not have are removed.
     pub existing: ExistingPolicy,
     /// How they were asked for.
     pub request: Request,
+    /// The schema in which the server keeps them.
+    pub schema: i64,
+    /// The version of the server they were dumped from, where the dump says it.
+    pub dumped_from: Option<ServerVersion>,
 }
 
-impl UsersPlan {
+impl Terms {
+    /// Judges what was read; what is worth noting comes with it.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`ErrorKind::Plan`]: the server cannot take them, a document is none of a user or
+    /// role, or belongs to another database than the one wanted.
+    pub fn judge(&self, dumped: Dumped) -> Result<(Accounts, Option<String>), Error> {
+        let told = dumped
+            .version
+            .as_ref()
+            .map_or(DumpSchema::NoFile, |version| schema_told(version.documents()));
+        let is_of_database = self.database.is_some();
+        let note = check_schema(told, self.dumped_from, is_of_database, self.schema)?;
+        let part = |kind, secrets: Option<Secrets>, temporary: &Namespace| {
+            let part = |secrets: Secrets| {
+                let path = secrets.path.clone();
+                part(kind, secrets, temporary.clone(), self.database.as_deref())
+                    .map_err(|error| error.in_file(path))
+            };
+            secrets.map(part).transpose()
+        };
+        let accounts = Accounts {
+            users: part(Kind::User, dumped.users, &self.temporary_users)?,
+            roles: part(Kind::Role, dumped.roles, &self.temporary_roles)?,
+        };
+        Ok((accounts, note))
+    }
+}
+
+/// What a dump holds of users and roles, before it is judged.
+#[derive(Clone, Debug, Default)]
+pub struct Dumped {
+    /// The users, where the dump has any file of them.
+    pub users: Option<Secrets>,
+    /// The roles, where the dump has any file of them.
+    pub roles: Option<Secrets>,
+    /// The version of the schema in which they are kept, where the dump has a file of it.
+    pub version: Option<Secrets>,
+}
+
+/// Users and roles that the server can take.
+#[derive(Clone, Debug, Default)]
+pub struct Accounts {
+    /// The users, where the dump has a file of them.
+    pub users: Option<Part>,
+    /// The roles, where the dump has a file of them.
+    pub roles: Option<Part>,
+}
+
+impl Accounts {
     /// The temporary collections.
     pub fn temporary(&self) -> impl Iterator<Item = &Namespace> {
         self.users.iter().chain(&self.roles).map(|part| &part.temporary)
@@ -71,17 +169,56 @@ pub struct Part {
 
 /// Documents that hold credentials and are never shown.
 #[derive(Clone)]
-pub struct Secrets(pub Vec<Vec<u8>>);
+pub struct Secrets {
+    path: PathBuf,
+    documents: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Secrets {
+    /// None yet of those in this file or archive.
+    pub fn of(path: &Path) -> Self {
+        Self { path: path.to_path_buf(), documents: Vec::new(), bytes: 0 }
+    }
+
+    /// Adds a document that is sound.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`ErrorKind::Read`]: they are too many to be held in memory.
+    pub fn push(&mut self, document: &[u8]) -> Result<(), Error> {
+        self.bytes += document.len();
+        if self.bytes > USERS_BYTES_MAX {
+            let mebibytes = USERS_BYTES_MAX >> 20;
+            let message = format!("users or roles take more than {mebibytes} MiB");
+            return Err(Error::new(ErrorKind::Read, message)
+                .in_file(&self.path)
+                .hint("they are held in memory, and genuine ones take a hundredth of that"));
+        }
+        self.documents.push(document.to_vec());
+        Ok(())
+    }
+
+    /// The file or archive that they come from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The documents.
+    pub fn documents(&self) -> impl Iterator<Item = &[u8]> {
+        self.documents.iter().map(Vec::as_slice)
+    }
+}
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} documents", self.0.len())
+        write!(out, "{} documents", self.documents.len())
     }
 }
 
 /// Which kind of part it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+enum Kind {
     /// Users.
     User,
     /// Roles.
@@ -97,27 +234,23 @@ impl Kind {
     }
 }
 
-/// A part of its documents.
-///
-/// # Errors
-///
-/// Of kind [`ErrorKind::Plan`]: a document is none of a user or role, or, where those of one
-/// database are wanted, belongs to another one.
-pub fn part(
+/// A part of its documents. A document that is none of a user or role, or, where those of one
+/// database are wanted, belongs to another one, is an error.
+fn part(
     kind: Kind,
-    documents: Vec<Vec<u8>>,
+    documents: Secrets,
     temporary: Namespace,
     wanted: Option<&str>,
 ) -> Result<Part, Error> {
-    let mut names = Vec::with_capacity(documents.len());
-    for document in &documents {
+    let mut names = Vec::with_capacity(documents.documents.len());
+    for document in documents.documents() {
         let (database, name) = identity(kind, document)?;
         if let Some(wanted) = wanted.filter(|wanted| *wanted != database) {
             return Err(of_another(kind, &database, wanted));
         }
         names.push(format!("{database}.{name}"));
     }
-    Ok(Part { names, documents: Secrets(documents), temporary })
+    Ok(Part { names, documents, temporary })
 }
 
 fn identity(kind: Kind, document: &[u8]) -> Result<(String, String), Error> {
@@ -147,7 +280,7 @@ fn of_another(kind: Kind, database: &str, wanted: &str) -> Error {
 
 /// What a dump says of the schema of its users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DumpSchema {
+enum DumpSchema {
     /// The version.
     Told(i64),
     /// There is a file for it, which does not tell it.
@@ -157,7 +290,7 @@ pub enum DumpSchema {
 }
 
 /// Reads the schema's version from the documents of `system.version`.
-pub fn schema_told<'a>(mut documents: impl Iterator<Item = &'a [u8]>) -> DumpSchema {
+fn schema_told<'a>(mut documents: impl Iterator<Item = &'a [u8]>) -> DumpSchema {
     let version = documents.find_map(|document| {
         let document = RawDocument::from_bytes(document).ok()?;
         let is_schema = document.get_str("_id").is_ok_and(|id| id == "authSchema");
@@ -170,11 +303,8 @@ pub fn schema_told<'a>(mut documents: impl Iterator<Item = &'a [u8]>) -> DumpSch
 }
 
 /// Checks that a server with this schema takes the users of the dump; returns what is worth noting.
-///
-/// # Errors
-///
-/// Of kind [`ErrorKind::Plan`]: it does not, or the dump does not say.
-pub fn check_schema(
+/// That it does not, or that the dump does not say, is an error.
+fn check_schema(
     dump: DumpSchema,
     dumped_from: Option<ServerVersion>,
     is_of_database: bool,
@@ -195,7 +325,7 @@ pub fn check_schema(
     };
     let told = match dump {
         DumpSchema::Told(_) => "",
-        _ => ", taken for that because the dump has no system.version.bson",
+        _ => ", taken for that because the dump has no system.version",
     };
     if !COMPATIBLE.contains(&(version, server)) {
         let message = format!(
@@ -203,8 +333,8 @@ pub fn check_schema(
              version {version}{told})"
         );
         return Err(Error::new(ErrorKind::Plan, message).hint(
-            "nothing was restored; put the missing file beside system.users.bson, or leave users \
-             and roles out by restoring the databases one by one",
+            "dump admin.system.version together with users and roles, or leave these out by \
+             restoring the databases one by one",
         ));
     }
     let is_assumed = dump == DumpSchema::NoFile && !is_untold;
@@ -222,6 +352,14 @@ mod tests {
         document.to_vec().expect("encodes")
     }
 
+    fn secrets(documents: &[Vec<u8>]) -> Secrets {
+        let mut secrets = Secrets::of(Path::new("dump"));
+        for document in documents {
+            secrets.push(document).expect("few");
+        }
+        secrets
+    }
+
     fn temporary() -> Namespace {
         Namespace::new("admin", "tempusers")
     }
@@ -232,7 +370,7 @@ mod tests {
             "_id": "shop.ann", "user": "ann", "db": "shop",
             "credentials": { "SCRAM-SHA-256": { "storedKey": "sesame" } },
         });
-        let part = part(Kind::User, vec![ann], temporary(), Some("shop")).expect("a part");
+        let part = part(Kind::User, secrets(&[ann]), temporary(), Some("shop")).expect("a part");
         assert_eq!(part.names, ["shop.ann"]);
         assert_eq!(format!("{:?}", part.documents), "1 documents");
         assert!(!format!("{part:?}").contains("sesame"));
@@ -241,19 +379,31 @@ mod tests {
     #[test]
     fn what_is_no_user_is_refused() {
         let role = bytes(&doc! { "_id": "shop.clerk", "role": "clerk", "db": "shop" });
-        let error = part(Kind::User, vec![role.clone()], temporary(), None).expect_err("no user");
+        let error = part(Kind::User, secrets(std::slice::from_ref(&role)), temporary(), None)
+            .expect_err("no user");
         assert!(error.to_string().contains("no `user`"), "{error}");
-        assert!(part(Kind::Role, vec![role], temporary(), None).is_ok());
-        assert!(part(Kind::Role, vec![vec![5, 0, 0, 0, 0]], temporary(), None).is_err());
+        assert!(part(Kind::Role, secrets(&[role]), temporary(), None).is_ok());
+        assert!(part(Kind::Role, secrets(&[vec![5, 0, 0, 0, 0]]), temporary(), None).is_err());
     }
 
     /// The peer merges with the name of the target database, finds nothing, and succeeds.
     #[test]
     fn better_than_the_peer_b7_users_of_another_database_are_refused() {
         let ann = bytes(&doc! { "user": "ann", "db": "shop" });
-        let error = part(Kind::User, vec![ann], temporary(), Some("other")).expect_err("refused");
+        let error =
+            part(Kind::User, secrets(&[ann]), temporary(), Some("other")).expect_err("refused");
         assert!(error.to_string().contains("`shop`"), "{error}");
         assert!(error.hint_text().expect("a hint").contains("--db shop"));
+    }
+
+    #[test]
+    fn more_than_memory_should_hold_is_refused() {
+        let mut secrets = Secrets::of(Path::new("dump/admin/system.users.bson"));
+        let large = vec![0; USERS_BYTES_MAX / 2];
+        assert!(secrets.push(&large).is_ok());
+        assert!(secrets.push(&large).is_ok());
+        let error = secrets.push(&[0; 5]).expect_err("too many");
+        assert!(error.to_string().contains("more than 64 MiB, in dump/admin"), "{error}");
     }
 
     #[test]

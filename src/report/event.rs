@@ -24,6 +24,11 @@ pub enum Event {
     },
     /// A stage of the whole run began.
     PhaseBegan(Phase),
+    /// The collection is about to be created, or what stands in its place to be dropped.
+    PrepareBegan {
+        /// The collection.
+        collection: usize,
+    },
     /// The collection was created, or found to exist; its documents may come.
     Prepared {
         /// The collection.
@@ -134,7 +139,8 @@ pub enum Event {
         /// What went wrong, with file and byte offset where it was the file.
         error: String,
     },
-    /// Users and roles will be restored; comes soon after [`Event::Planned`].
+    /// Users and roles will be restored; comes soon after [`Event::Planned`], and for those of an
+    /// archive, whose names are not known then, once more when they have been read.
     UsersPlanned {
         /// The names of the users, such as `shop.ann`.
         users: Vec<String>,
@@ -194,6 +200,10 @@ pub struct PlannedCollection {
     pub namespace: Namespace,
     /// The server's word for its kind: `collection`, `timeseries` or `view`.
     pub kind: &'static str,
+    /// What becomes of a collection of its name that stands on the target.
+    pub standing: Standing,
+    /// Where its options and indexes were read from; empty where they have no file of their own.
+    pub metadata: String,
     /// Where its documents are read from, such as the path of its data file; empty for none.
     pub origin: String,
     /// The size of its data file in bytes, compressed or not; zero where it has none of its own.
@@ -202,6 +212,19 @@ pub struct PlannedCollection {
     pub compressed: bool,
     /// How many indexes are to be built.
     pub indexes: usize,
+}
+
+/// What becomes of a collection that stands on the target under the name of a planned one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// There is none.
+    Absent,
+    /// It is kept, and documents are added.
+    Kept,
+    /// It is dropped.
+    Dropped,
+    /// It cannot be dropped, and is emptied.
+    Emptied,
 }
 
 /// When an entry of an oplog happened.

@@ -3,21 +3,23 @@
 //! Every line is a time, a tabulator and a sentence. Errors are written even where nothing else is
 //! wanted; what mongorestore repeats for each refused document is written for the first few.
 
-use std::fmt::Write as _;
+mod grid;
+
 use std::io::Write;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::ZonedDateTime;
 
 use crate::exit::ExitStatus;
 use crate::limits::{FAILURE_SAMPLES, PROGRESS_LINE_INTERVAL};
 use crate::namespace::Namespace;
-use crate::report::event::{Event, Observer, Rejection};
+use crate::report::event::{Event, Observer, Phase, Rejection, Standing};
+use crate::report::mongorestore::grid::{Row, grid};
+use crate::report::pulse::{Beat, Pulse};
 use crate::report::tally::Tally;
 use crate::report::tally::collection::CollectionTally;
 use crate::report::value::{Outcome, Report};
-
-/// The characters between the brackets of a bar.
-const BAR_CELLS: u64 = 24;
 
 /// How much is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,7 +35,8 @@ pub enum Level {
 /// An observer that writes a run down in mongorestore's words.
 pub struct Log {
     level: Level,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
+    pulse: Mutex<Option<Pulse>>,
 }
 
 struct State {
@@ -41,19 +44,39 @@ struct State {
     tally: Tally,
     /// Refused documents written so far, for each collection.
     rejections: Vec<usize>,
-    progress_at: Duration,
+    /// Which collections stood in a table of progress.
+    shown: Vec<bool>,
 }
 
 impl Log {
     /// Writes to `out`; what cannot be written is lost, because a closed log must not end a run.
     pub fn new(out: Box<dyn Write + Send>, level: Level) -> Self {
-        let state = State {
-            out,
-            tally: Tally::default(),
-            rejections: Vec::new(),
-            progress_at: Duration::ZERO,
-        };
-        Self { level, state: Mutex::new(state) }
+        let state =
+            State { out, tally: Tally::default(), rejections: Vec::new(), shown: Vec::new() };
+        Self { level, state: Arc::new(Mutex::new(state)), pulse: Mutex::new(None) }
+    }
+
+    /// Writes how far the run is every few seconds from now on until its end, whether or not
+    /// anything happens.
+    pub fn keep_showing(&self) {
+        self.show_every(PROGRESS_LINE_INTERVAL);
+    }
+
+    fn show_every(&self, interval: Duration) {
+        if self.level > Level::Quiet {
+            let state = Arc::clone(&self.state);
+            let pulse = Pulse::start(interval, move |beat| {
+                if beat == Beat::Due {
+                    lock(&state).progress();
+                }
+            });
+            *lock(&self.pulse) = Some(pulse);
+        }
+    }
+
+    /// Writes nothing by itself any more.
+    pub fn stop_showing(&self) {
+        drop(lock(&self.pulse).take());
     }
 
     /// Writes a line that everyone should see unless nothing is wanted.
@@ -96,10 +119,14 @@ impl Log {
         self.say(&total(0, 0));
     }
 
-    /// A log stays usable after a panic elsewhere: every line leaves it whole.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
+}
+
+/// A log stays usable after a panic elsewhere: every line leaves it whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The last line of every run.
@@ -113,23 +140,17 @@ impl Observer for Log {
         state.tally.apply(at, event);
         if let Event::Planned { collections } = event {
             state.rejections = vec![0; collections.len()];
+            state.shown = vec![false; collections.len()];
         }
         for line in state.lines_of(event, self.level) {
             state.line(&line);
-        }
-        let is_due = at.saturating_sub(state.progress_at) >= PROGRESS_LINE_INTERVAL;
-        if self.level > Level::Quiet && is_due && matches!(event, Event::Written { .. }) {
-            state.progress_at = at;
-            for line in progress(&state.tally) {
-                state.line(&line);
-            }
         }
     }
 }
 
 impl State {
     fn line(&mut self, text: &str) {
-        let stamp = stamp(SystemTime::now());
+        let stamp = stamp(&ZonedDateTime::now());
         for text in text.lines() {
             let line = writeln!(self.out, "{stamp}\t{text}");
             let _ = line.and_then(|()| self.out.flush());
@@ -146,8 +167,15 @@ impl State {
                 let name = self.name(*collection);
                 vec![format!("Failed: {name}: error creating index {}: {reason}", quoted(index))]
             }
+            Event::UsersEnded { failure: Some(failure) } => {
+                vec![format!("Failed: error restoring users and roles: {failure}")]
+            }
             _ if level == Level::Quiet => Vec::new(),
-            Event::Planned { .. } => vec!["preparing collections to restore from".to_owned()],
+            Event::Planned { .. } => self.planned(),
+            Event::PrepareBegan { collection } => self.preparing(*collection),
+            Event::PhaseBegan(Phase::Users) => self.users(),
+            Event::PhaseBegan(Phase::Oplog) => vec!["replaying oplog".to_owned()],
+            Event::OplogEnded { .. } => self.oplog(),
             Event::ReadBegan { collection } => vec![self.reading(*collection)],
             Event::Rejected { collection, rejections } => self.rejected(*collection, rejections),
             Event::DataEnded { collection } => self.finished(*collection),
@@ -175,6 +203,65 @@ impl State {
 
     fn name(&self, collection: usize) -> String {
         self.collection(collection).map(|tally| tally.namespace().to_string()).unwrap_or_default()
+    }
+
+    /// The first line, and one for each file with options and indexes.
+    fn planned(&self) -> Vec<String> {
+        let read = self.tally.collections().iter().map(|tally| &tally.planned);
+        let read = read.filter(|planned| !planned.metadata.is_empty()).map(|planned| {
+            let name = quoted(&planned.namespace.to_string());
+            format!("reading metadata for {name} from {}", quoted(&planned.metadata))
+        });
+        std::iter::once("preparing collections to restore from".to_owned()).chain(read).collect()
+    }
+
+    /// What becomes of a collection that stands there.
+    fn preparing(&self, collection: usize) -> Vec<String> {
+        let name = quoted(&self.name(collection));
+        let standing = self.collection(collection).map(|tally| tally.planned.standing);
+        match standing {
+            None | Some(Standing::Absent) => Vec::new(),
+            Some(Standing::Kept) => {
+                vec![format!("restoring to existing collection {name} without dropping")]
+            }
+            Some(Standing::Dropped) => {
+                vec![format!("dropping collection {name} before restoring")]
+            }
+            Some(Standing::Emptied) => {
+                vec![format!("cannot drop system collection {name}, emptying it")]
+            }
+        }
+    }
+
+    fn users(&self) -> Vec<String> {
+        let Some(tally) = self.tally.users() else {
+            return Vec::new();
+        };
+        let halves = [("users", tally.users.is_empty()), ("roles", tally.roles.is_empty())];
+        let halves = halves.iter().filter(|(_, is_empty)| !is_empty);
+        halves.map(|(what, _)| format!("restoring {what}")).collect()
+    }
+
+    fn oplog(&self) -> Vec<String> {
+        let applied = self.tally.oplog().map_or(0, |oplog| oplog.entries);
+        vec![format!("applied {applied} oplog entries")]
+    }
+
+    /// Writes how far the collections are that are being worked on.
+    fn progress(&mut self) {
+        let mut rows = Vec::new();
+        for (collection, tally) in self.tally.active() {
+            rows.push(Row::of(tally));
+            if let Some(shown) = self.shown.get_mut(collection) {
+                *shown = true;
+            }
+        }
+        if let (Some((Phase::Oplog, _)), Some(oplog)) = (self.tally.phase(), self.tally.oplog()) {
+            rows.push(Row::of_oplog(oplog.entries));
+        }
+        for line in grid(&rows) {
+            self.line(&line);
+        }
     }
 
     fn reading(&self, collection: usize) -> String {
@@ -213,7 +300,11 @@ impl State {
             0 => format!("no indexes to restore for collection {name}"),
             _ => format!("restoring indexes for collection {name} from metadata"),
         };
-        vec![format!("finished restoring {name} ({documents}, {failures})"), indexes]
+        let was_shown = self.shown.get(collection) == Some(&true);
+        let mut lines = if was_shown { grid(&[Row::of(tally)]) } else { Vec::new() };
+        lines.push(format!("finished restoring {name} ({documents}, {failures})"));
+        lines.push(indexes);
+        lines
     }
 }
 
@@ -237,97 +328,16 @@ fn quoted(name: &str) -> String {
     if name.chars().all(is_plain) { format!("`{name}`") } else { format!("{name:?}") }
 }
 
-/// How far the collections are that are being read, one line each, and an empty one after several.
-fn progress(tally: &Tally) -> Vec<String> {
-    let rows: Vec<[String; 4]> = tally.active().map(|(_, tally)| row(tally)).collect();
-    let width = |cell: usize| rows.iter().map(|row| row[cell].chars().count()).max().unwrap_or(0);
-    let widths = [width(0), width(1), width(2), width(3)];
-    let mut lines: Vec<String> = rows
-        .iter()
-        .map(|row| {
-            let mut line = String::new();
-            for (place, (cell, width)) in row.iter().zip(widths).enumerate() {
-                let gap = if place == 0 { "" } else { "  " };
-                // Writing to a string cannot fail.
-                let _ = write!(line, "{gap}{cell:>width$}");
-            }
-            line
-        })
-        .collect();
-    if lines.len() > 1 {
-        lines.push(" ".to_owned());
-    }
-    lines
-}
-
-/// A bar, the name, the bytes and the share.
-fn row(tally: &CollectionTally) -> [String; 4] {
-    let (done, all) = (tally.counts.origin_bytes_acknowledged, tally.planned.origin_bytes);
-    let parts = |of: u64| done.saturating_mul(of).checked_div(all).unwrap_or_default();
-    let filled = usize::try_from(parts(BAR_CELLS).min(BAR_CELLS)).unwrap_or_default();
-    let cells = usize::try_from(BAR_CELLS).unwrap_or_default();
-    let thousandths = parts(1000);
-    [
-        format!("[{}{}]", "#".repeat(filled), ".".repeat(cells - filled)),
-        data_namespace(tally).to_string(),
-        format!("{}/{}", size(done), size(all)),
-        format!("({}.{}%)", thousandths / 10, thousandths % 10),
-    ]
-}
-
-/// Bytes in three digits, with units of 1024.
-#[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-fn size(bytes: u64) -> String {
-    const UNITS: [&str; 3] = ["KB", "MB", "GB"];
-    if bytes < 1024 {
-        return format!("{bytes}B");
-    }
-    let mut scaled = bytes as f64 / 1024.0;
-    let mut unit = 0;
-    while scaled >= 1024.0 && unit + 1 < UNITS.len() {
-        scaled /= 1024.0;
-        unit += 1;
-    }
-    let digits = match scaled {
-        number if number >= 100.0 => 0,
-        number if number >= 10.0 => 1,
-        _ => 2,
-    };
-    format!("{scaled:.digits$}{}", UNITS[unit])
-}
-
-/// A moment as `YYYY-MM-DDTHH:MM:SS.mmm+0000`. The time is that of UTC, since the standard library
-/// knows no other.
-fn stamp(moment: SystemTime) -> String {
-    let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let seconds = since.as_secs();
-    let (year, month, day) = civil(seconds / 86_400);
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    let millis = since.subsec_millis();
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}+0000")
-}
-
-/// Year, month and day of a count of days since 1970, in the Gregorian calendar. Years begin in
-/// March here, so that the day that some of them have more is their last one.
-fn civil(days: u64) -> (u64, u64, u64) {
-    const DAYS_TO_MARCH_OF_YEAR_0: u64 = 719_468;
-    const DAYS_IN_400_YEARS: u64 = 146_097;
-    let days = days + DAYS_TO_MARCH_OF_YEAR_0;
-    let (era, day) = (days / DAYS_IN_400_YEARS, days % DAYS_IN_400_YEARS);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day_of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day_of_month = day_of_year - (153 * month + 2) / 5 + 1;
-    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    (era * 400 + year + later, month, day_of_month)
+/// A moment as `YYYY-MM-DDTHH:MM:SS.mmm±ZZZZ`, in the time zone of the system or of `TZ`.
+fn stamp(moment: &ZonedDateTime) -> String {
+    moment.strftime("%Y-%m-%dT%H:%M:%S%.3f%z").to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::PlannedCollection;
     use crate::report::value::samples;
-    use proptest::prelude::*;
-    use std::sync::Arc;
 
     #[derive(Clone, Default)]
     struct Paper(Arc<Mutex<Vec<u8>>>);
@@ -407,66 +417,99 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_a_grid() {
-        let mut tally = Tally::default();
-        for event in samples::clean_events().into_iter().take(6) {
-            tally.apply(Duration::ZERO, &event);
-        }
-        tally.apply(Duration::ZERO, &Event::ReadBegan { collection: 1 });
-        tally.apply(Duration::ZERO, &samples::written(1, [5, 0, 0], 33, 33));
-        assert_eq!(
-            progress(&tally),
-            [
-                "[########################]  shop.orders  900B/900B  (100.0%)",
-                "[#######.................]   shop.items   33B/100B   (33.0%)",
-                " ",
-            ]
-        );
-    }
-
-    #[test]
-    fn sizes_have_three_digits() {
-        for (bytes, expected) in [
-            (0, "0B"),
-            (1023, "1023B"),
-            (3300, "3.22KB"),
-            (84_173, "82.2KB"),
-            (279_552, "273KB"),
-            (1_034_240, "1010KB"),
-            (5 << 20, "5.00MB"),
-            (3 << 40, "3072GB"),
-        ] {
-            assert_eq!(size(bytes), expected);
-        }
-    }
-
-    #[test]
     fn names_are_quoted_so_that_each_is_one_word() {
         assert_eq!(quoted("a.b"), "`a.b`");
         assert_eq!(quoted("g\nh"), "\"g\\nh\"");
         assert_eq!(quoted("a`b"), "\"a`b\"");
     }
 
-    #[test]
-    fn moments_are_written_with_their_date() {
-        for (seconds, expected) in [
-            (0, "1970-01-01T00:00:00.250+0000"),
-            (951_782_400, "2000-02-29T00:00:00.250+0000"),
-            (1_709_251_199, "2024-02-29T23:59:59.250+0000"),
-            (4_107_542_400, "2100-03-01T00:00:00.250+0000"),
-        ] {
-            let moment = UNIX_EPOCH + Duration::from_millis(seconds * 1000 + 250);
-            assert_eq!(stamp(moment), expected);
+    /// What is written of a run that stands still after its first documents, for a while.
+    fn written_while_still(events: &[Event], last: &[Event]) -> Vec<String> {
+        let paper = Paper::default();
+        let log = Log::new(Box::new(paper.clone()), Level::Normal);
+        for event in events {
+            log.observe(Duration::ZERO, event);
         }
+        log.show_every(Duration::from_millis(5));
+        let text = || String::from_utf8(paper.0.lock().expect("no panic").clone()).expect("text");
+        while text().matches("900B/900B").count() < 3 {
+            std::thread::yield_now();
+        }
+        log.stop_showing();
+        for event in last {
+            log.observe(Duration::ZERO, event);
+        }
+        text().lines().map(|line| line.split_once('\t').expect("a time").1.to_owned()).collect()
     }
 
-    proptest! {
-        #[test]
-        fn the_day_after_is_one_later(days in 0_u64..200_000) {
-            let (one, other) = (civil(days), civil(days + 1));
-            let follows = (other.0 == one.0 && other.1 == one.1 && other.2 == one.2 + 1)
-                || (other.2 == 1 && other.1 == one.1 % 12 + 1 && one.2 >= 28);
-            prop_assert!(follows, "{one:?} {other:?}");
+    #[test]
+    fn a_run_that_stands_still_goes_on_saying_where() {
+        let events = samples::clean_events();
+        let ended = events.iter().position(|event| matches!(event, Event::DataEnded { .. }));
+        let (before, after) = events.split_at(ended.expect("it ends"));
+        let lines = written_while_still(before, &after[..1]);
+        let bar = "[########################]  shop.orders  900B/900B  (100.0%)";
+        assert!(lines.iter().filter(|line| *line == bar).count() >= 4, "{lines:?}");
+        // What was shown is shown once more when it has ended.
+        let finished = lines.iter().position(|line| line.starts_with("finished restoring"));
+        assert_eq!(lines[finished.expect("it is said") - 1], bar);
+    }
+
+    #[test]
+    fn what_stands_there_and_what_describes_it_is_said() {
+        let collections = [Standing::Dropped, Standing::Kept, Standing::Emptied, Standing::Absent]
+            .map(|standing| PlannedCollection {
+                standing,
+                metadata: "dump/shop/a.metadata.json".into(),
+                ..samples::planned("a", 0, 0)
+            })
+            .to_vec();
+        let mut events = vec![Event::Planned { collections }];
+        events.extend((0..4).map(|collection| Event::PrepareBegan { collection }));
+        let lines = written(Level::Normal, &events, |_| {});
+        assert_eq!(lines[1], "reading metadata for `shop.a` from `dump/shop/a.metadata.json`");
+        assert_eq!(
+            lines[5..],
+            [
+                "dropping collection `shop.a` before restoring",
+                "restoring to existing collection `shop.a` without dropping",
+                "cannot drop system collection `shop.a`, emptying it",
+            ]
+        );
+    }
+
+    #[test]
+    fn users_and_an_oplog_have_their_lines() {
+        let time = crate::report::OplogTime { seconds: 1, increment: 1 };
+        let events = [
+            Event::Planned { collections: Vec::new() },
+            Event::UsersPlanned { users: vec!["shop.ann".into()], roles: Vec::new() },
+            Event::OplogPlanned { path: "dump/oplog.bson".into() },
+            Event::PhaseBegan(Phase::Users),
+            Event::UsersEnded { failure: Some("not allowed".into()) },
+            Event::PhaseBegan(Phase::Oplog),
+            Event::OplogApplied { entries: 7, operations: 9, left_out: 0, first: time, last: time },
+            Event::OplogEnded { reached_limit: false },
+        ];
+        assert_eq!(
+            written(Level::Normal, &events, |_| {})[1..],
+            [
+                "restoring users",
+                "Failed: error restoring users and roles: not allowed",
+                "replaying oplog",
+                "applied 7 oplog entries",
+            ]
+        );
+    }
+
+    #[test]
+    fn moments_are_written_in_the_zone_of_the_system() {
+        let moment = jiff::Timestamp::from_millisecond(951_782_400_250).expect("a moment");
+        for (zone, expected) in [
+            (jiff::tz::TimeZone::UTC, "2000-02-29T00:00:00.250+0000"),
+            (jiff::tz::TimeZone::fixed(jiff::tz::offset(-3)), "2000-02-28T21:00:00.250-0300"),
+        ] {
+            assert_eq!(stamp(&moment.to_zoned_datetime(zone)), expected);
         }
     }
 }

@@ -10,16 +10,16 @@ mod lines;
 mod news;
 
 use std::io::Write;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::limits::BARS_INTERVAL;
 use crate::report::Verbosity;
 use crate::report::event::{Event, Observer};
+use crate::report::pulse::{Beat, Pulse};
 use crate::report::tally::Tally;
 use bars::Bars;
+pub use bars::Columns;
 use glance::Glance;
 use lines::Lines;
 use news::News;
@@ -27,7 +27,7 @@ use news::News;
 /// An observer that keeps the tally of a run and shows it.
 pub struct Progress {
     shared: Arc<Mutex<Shared>>,
-    display: Mutex<Option<DisplayThread>>,
+    display: Mutex<Option<Pulse>>,
 }
 
 struct Shared {
@@ -59,15 +59,23 @@ impl Progress {
 
     /// Bars on the terminal at standard error, and a line above them for everything out of the
     /// ordinary. `began` is the moment from which the times of the events count.
-    pub fn bars(began: Instant, verbosity: Verbosity) -> Self {
-        Self::shown(began, Box::new(Bars::new(indicatif::ProgressDrawTarget::stderr())), verbosity)
+    /// `columns` tells how wide that terminal is.
+    pub fn bars(began: Instant, columns: Columns, verbosity: Verbosity) -> Self {
+        let target = indicatif::ProgressDrawTarget::stderr();
+        Self::shown(began, Box::new(Bars::new(target, columns)), verbosity)
     }
 
-    fn shown(began: Instant, display: Box<dyn Show>, verbosity: Verbosity) -> Self {
+    fn shown(began: Instant, mut display: Box<dyn Show>, verbosity: Verbosity) -> Self {
         let shared = Shared { tally: Tally::default(), news: Some(News::new(verbosity)) };
         let shared = Arc::new(Mutex::new(shared));
-        let thread = DisplayThread::start(began, Arc::clone(&shared), display);
-        Self { shared, display: Mutex::new(Some(thread)) }
+        let seen = Arc::clone(&shared);
+        let pulse = Pulse::start(BARS_INTERVAL, move |beat| {
+            show(began.elapsed(), &seen, &mut *display);
+            if beat == Beat::Last {
+                display.end();
+            }
+        });
+        Self { shared, display: Mutex::new(Some(pulse)) }
     }
 
     /// Shows a line that no event makes, above the bars where there are any.
@@ -101,41 +109,6 @@ impl Observer for Progress {
 /// A tally stays usable after a panic elsewhere: every event leaves it whole.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The thread that shows a run until it is dropped.
-struct DisplayThread {
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl DisplayThread {
-    fn start(began: Instant, shared: Arc<Mutex<Shared>>, mut display: Box<dyn Show>) -> Self {
-        let (stop, stopped) = channel::<()>();
-        let run = move || {
-            loop {
-                let wait = stopped.recv_timeout(BARS_INTERVAL);
-                show(began.elapsed(), &shared, &mut *display);
-                if wait != Err(RecvTimeoutError::Timeout) {
-                    break;
-                }
-            }
-            display.end();
-        };
-        // Without the thread nothing is shown, which must not keep anyone from restoring.
-        let thread = std::thread::Builder::new().name("progress".to_owned()).spawn(run).ok();
-        Self { stop: Some(stop), thread }
-    }
-}
-
-impl Drop for DisplayThread {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // A display that panicked has nothing more to show.
-            let _ = thread.join();
-        }
-    }
 }
 
 fn show(at: Duration, shared: &Mutex<Shared>, display: &mut dyn Show) {

@@ -57,7 +57,7 @@ impl Tally {
                 self.stream = Some(OneStream { bytes: *bytes, compressed: *compressed });
             }
             Event::PhaseBegan(phase) => self.begin_phase(at, *phase),
-            Event::Prepared { .. } => {}
+            Event::PrepareBegan { .. } | Event::Prepared { .. } => {}
             Event::Read { .. }
             | Event::Written { .. }
             | Event::Rejected { .. }

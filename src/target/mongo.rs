@@ -10,6 +10,7 @@ mod connect;
 mod errors;
 mod facts;
 mod journal;
+mod known;
 mod left_out;
 pub mod merge;
 mod outcome;
@@ -48,6 +49,8 @@ pub struct MongoTarget {
     left_out: LeftOut,
     /// The members that must be ready before an index is committed, where that was asked for.
     commit_quorum: Option<CommitQuorum>,
+    /// Names of options in the connection string that nobody knows.
+    ignored: Vec<String>,
     /// What the server is called in messages, without any password.
     description: String,
 }
@@ -249,7 +252,11 @@ impl Target for MongoTarget {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.left_out.take_notes()
+        let ignored = self
+            .ignored
+            .iter()
+            .map(|name| format!("`{name}` in the connection string is not known and was left out"));
+        ignored.chain(self.left_out.take_notes()).collect()
     }
 
     async fn allow_mixed_schema(&self, namespace: &Namespace) -> Result<(), TargetError> {

@@ -52,3 +52,18 @@ fn better_than_the_peer_quiet_shows_errors() {
         assert_ne!(finished.stderr, "", "{line}");
     }
 }
+
+/// The peer's only output for programs is the exit status, which says little.
+#[test]
+fn better_than_the_peer_a_program_can_read_what_came_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().join("report.json");
+    let line = format!("restore --null dumps/full_6.0 -d shop --report {}", report.display());
+    assert_eq!(run(&line).status, Some(0));
+    let text = std::fs::read_to_string(&report).expect("it is written");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    assert_eq!(report["schema"], "restorm.report/1");
+    let collections = report["collections"].as_array().expect("a list");
+    let orders = collections.iter().find(|one| one["namespace"] == "shop.orders");
+    assert_eq!(orders.expect("it is told")["balance"]["inserted"], 3000, "{orders:?}");
+}

@@ -204,3 +204,13 @@ fn better_than_the_peer_b19_an_archive_of_an_unknown_version_is_restored() {
     assert_eq!(finished.status, Some(0), "{}", finished.stderr);
     assert!(finished.stderr.contains("5 documents inserted"), "{}", finished.stderr);
 }
+
+/// The peer says `archive io error` of whatever is wrong inside of an archive.
+#[test]
+fn better_than_the_peer_a_truncated_archive_names_the_cause_and_the_byte() {
+    let finished = run(&["restore", "--null", "broken_archives/cut_in_document"], Vec::new());
+    assert_eq!(finished.status, Some(1), "{}", finished.stderr);
+    let said = said(&finished);
+    assert!(said.contains("ends inside a document: 7 of its 27 bytes are there"), "{said}");
+    assert!(said.contains("at byte 721"), "{said}");
+}

@@ -25,6 +25,7 @@ fn what_cannot_be_is_refused_with_a_reason_and_a_way_out() {
         (&["mongodb://a", "--uri", "mongodb://b"], "given twice"),
         (&["--uri", "mongodb://a/x", "--db", "y"], "name different databases"),
         (&["--uri", "mongodb://a:1", "--port", "2"], "name different ports"),
+        (&["mongodb://a/?tlsMode=x"], "tlsMode in the connection string is not known"),
     ] {
         let finished = restore(arguments);
         assert_eq!(finished.status, Some(2), "{arguments:?}: {}", finished.stderr);
@@ -53,4 +54,15 @@ fn options_without_effect_are_said_to_have_none() {
     }
     let quiet = restore(&[&arguments[..], &nowhere, &["--quiet"]].concat());
     assert!(!quiet.stderr.contains("warning"), "{}", quiet.stderr);
+}
+
+#[test]
+fn an_option_that_nobody_knows_is_named_and_left_out() {
+    let uri = "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100&fooBar=hidden";
+    let finished = restore(&["--uri", uri]);
+    assert_eq!(finished.status, Some(1), "{}", finished.stderr);
+    let warning = "warning: ignoring unsupported URI parameter `fooBar`\n";
+    assert!(finished.stderr.starts_with(warning), "{}", finished.stderr);
+    assert!(finished.stderr.contains("cannot use the server at 127.0.0.1:1"));
+    assert!(!finished.stderr.contains("hidden"), "{}", finished.stderr);
 }

@@ -9,7 +9,7 @@ use bson::{Bson, Document, RawBson, RawDocumentBuf, Uuid, doc};
 use restorm::batch::{Batch, BatchLimits, ZeroTimestamps};
 use restorm::dump::Dump;
 use restorm::facts::ServerFacts;
-use restorm::load::{self, DocumentCheck, Ending, LoadSettings, OnRejection, Stop};
+use restorm::load::{self, Assignment, DocumentCheck, Ending, LoadSettings, OnRejection, Stop};
 use restorm::namespace::Namespace;
 use restorm::plan::{self, Insertion, Selection};
 use restorm::report::{Silent, Tally};
@@ -182,14 +182,14 @@ fn load(manner: Manner, understands: bool, insertion: Insertion) -> (Arc<Strict>
         retry_for: Duration::from_secs(1),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let (tally, ending) = runtime.expect("a runtime").block_on(load::load(
+    let (tally, ending) = runtime.expect("a runtime").block_on(load::load(Assignment {
         plan,
-        Arc::clone(&target),
+        target: Arc::clone(&target),
         settings,
-        Arc::new(Silent),
-        Stop::new(),
-        Instant::now(),
-    ));
+        observer: Arc::new(Silent),
+        stop: Stop::new(),
+        began: Instant::now(),
+    }));
     assert!(matches!(ending, Ending::Finished), "{ending:?}");
     (target, tally)
 }

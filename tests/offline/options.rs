@@ -73,8 +73,7 @@ fn forms(option: &PeerOption) -> Vec<Vec<String>> {
         Takes::Text | Takes::Number | Takes::List => {
             vec![vec![format!("--{long}"), text.into()], vec![format!("--{long}={text}")]]
         }
-        // Without a value it reads standard input, which the tests of archives do.
-        Takes::Optional => vec![vec![format!("--{long}={text}")]],
+        Takes::Optional => vec![vec![format!("--{long}")], vec![format!("--{long}={text}")]],
         Takes::Level => vec![vec![format!("--{long}")], vec![format!("--{long}=2")]],
     };
     match (option.short, option.takes) {
@@ -127,16 +126,19 @@ fn line(option: &PeerOption, form: &[String]) -> Vec<String> {
         // They come in pairs.
         companions.push(companions[0].replace('*', "orders"));
     }
-    let names_dump = form.iter().any(|word| word.contains(MISSING));
+    let names_dump = form.iter().any(|word| word.contains(MISSING) || word == "--archive");
     let dump = (!names_dump).then(|| MISSING.to_owned());
     dump.into_iter().chain(form.iter().cloned()).chain(companions).collect()
 }
 
 fn is_taken(names: &Names, line: &[String]) {
     let [own, peer] = names.run(line);
+    // An archive on standard input is looked for there, and nothing comes.
+    let is_input = line.iter().any(|word| word == "--archive");
+    let expected = if is_input { "standard input" } else { MISSING };
     for finished in [&own, &peer] {
         assert_eq!(finished.status, Some(1), "{line:?}: {}", finished.stderr);
-        assert!(finished.stderr.contains(MISSING), "{line:?}: {}", finished.stderr);
+        assert!(finished.stderr.contains(expected), "{line:?}: {}", finished.stderr);
     }
     assert!(peer.stderr.contains("\tFailed: "), "{line:?}: {}", peer.stderr);
 }
@@ -252,5 +254,135 @@ fn the_small_rules_of_the_command_line_are_kept() {
         ("-c orders x", "--db <NAME>"),
     ] {
         is_refused(&names, &words(line), expected);
+    }
+}
+
+/// What the peer refuses because two places say different things of the server, and we do as well.
+const DISAGREEMENTS: [(&str, &str); 21] = [
+    ("mongodb://a mongodb://b x", "more than one connection string"),
+    ("--uri=mongodb://a mongodb://b x", "a connection string is given twice"),
+    ("--uri=mongodb://a:1 --port=2 x", "different ports"),
+    ("--uri=mongodb://a --host=b x", "different hosts"),
+    ("--uri=mongodb://a,b --host=b x", "different hosts"),
+    ("--uri=mongodb://a/?replicaSet=r --host=s/a x", "different replica sets"),
+    (
+        "--uri=mongodb://a/?serverSelectionTimeoutMS=1 --serverSelectionTimeout=2 x",
+        "different server selection timeout",
+    ),
+    ("--uri=mongodb://a/?connectTimeoutMS=1 --dialTimeout=2 x", "different connection timeout"),
+    ("--uri=mongodb://a/?compressors=zlib --compressors=zstd x", "different compressors"),
+    ("--uri=mongodb://u:p@a --username=v x", "different users"),
+    ("--uri=mongodb://u:p@a --password=q x", "different passwords"),
+    (
+        "--uri=mongodb://u:p@a/?authSource=b --authenticationDatabase=c x",
+        "different authentication databases",
+    ),
+    (
+        "--uri=mongodb://u:p@a/?authMechanism=PLAIN --authenticationMechanism=SCRAM-SHA-1 x",
+        "different authentication mechanisms",
+    ),
+    ("--uri=mongodb://a/b --db=c x", "different databases"),
+    ("--uri=mongodb://a/?tls=false --ssl x", "different TLS settings"),
+    ("--uri=mongodb://a/?tls=true&tlsInsecure=false --tlsInsecure x", "different TLS settings"),
+    ("--uri=mongodb://a/?tls=true&tlsCAFile=b --sslCAFile=c x", "different CA files"),
+    (
+        "--uri=mongodb://a/?tls=true&tlsCertificateKeyFile=b --sslPEMKeyFile=c x",
+        "different certificate files",
+    ),
+    (
+        "--uri=mongodb://a/?tls=true&tlsCertificateKeyFilePassword=b --sslPEMKeyPassword=c x",
+        "different key passwords",
+    ),
+    (
+        "--uri=mongodb://a/?authMechanismProperties=AWS_SESSION_TOKEN:b --awsSessionToken=c x",
+        "different session tokens",
+    ),
+    ("--gssapiServiceName=a x", "Kerberos"),
+];
+
+/// What else the peer refuses before it looks at a dump, and we do as well.
+const REFUSED: [(&str, &str); 24] = [
+    ("x y", "unexpected argument 'y'"),
+    ("x --dir=y", "the dump is named twice"),
+    ("x --config=no-such-file", "the configuration cannot be read"),
+    ("x --authenticationMechanism=X", "no authentication mechanism `X`"),
+    ("x --writeConcern={w:-1}", "invalid write concern"),
+    ("x --writeConcern=-1", "invalid write concern"),
+    ("x --writeConcern -1", "but got option `-1'"),
+    ("x --collection=c", "--db <NAME>"),
+    ("x --restoreDbUsersAndRoles", "needs the database whose users and roles are restored"),
+    ("x --restoreDbUsersAndRoles --db=admin", "not for the database admin"),
+    ("x --oplogLimit=1", "--oplog-replay"),
+    ("x --oplogReplay --oplogLimit=a", "whole numbers below 2^32"),
+    ("x --oplogReplay --oplogLimit=4294967296", "whole numbers below 2^32"),
+    ("x --oplogFile=y", "--oplog-replay"),
+    ("x --oplogReplay --db=a", "is not replayed for the database `a` alone"),
+    ("x --oplogReplay mongodb://h/a", "is not replayed for the database `a` alone"),
+    ("x --db=a --collection=b --excludeCollection=c", "cannot be used with '--exclude-collection"),
+    ("x --db=a --collection=b --excludeCollectionsWithPrefix=c", "cannot be used with"),
+    ("x --nsFrom=a", "they come in pairs"),
+    ("x --nsFrom=a.* --nsTo=b", "different numbers of stars"),
+    ("x --nsFrom=$a.b --nsTo=c", "without its partner"),
+    ("x --preserveUUID", "--drop"),
+    ("-", "need the name of their collection"),
+    ("- --db=a", "need the name of their collection"),
+];
+
+#[test]
+fn each_conflict_that_the_peer_refuses_is_refused() {
+    let names = Names::new();
+    for (line, expected) in DISAGREEMENTS.iter().chain(&REFUSED) {
+        let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
+        is_refused(&names, &words, expected);
+    }
+}
+
+/// Names of databases are judged when the dump is looked for, which is no matter of usage there
+/// either.
+#[test]
+fn names_that_no_database_can_have_end_the_run() {
+    let names = Names::new();
+    for name in ["a/b", "a.b", "a$b", &"long".repeat(16)] {
+        for finished in names.run(&[MISSING.into(), format!("--db={name}")]) {
+            assert_eq!(finished.status, Some(1), "{name}: {}", finished.stderr);
+            let expected = "is no name of a database";
+            assert!(finished.stderr.contains(expected), "{name}: {}", finished.stderr);
+        }
+    }
+}
+
+/// What the peer refuses and we take, as `docs/compatibility.md` tells among the differences.
+#[test]
+fn what_only_the_peer_refuses_is_taken() {
+    let names = Names::new();
+    for line in [
+        // A collection can have a dollar in its name, and could not be selected.
+        "no-such-dump --db=shop --collection=$x",
+        "no-such-dump --nsInclude=shop.$x",
+        // Neither of them has any effect.
+        "no-such-dump --uri=mongodb://a/?socketTimeoutMS=1 --socketTimeout=2",
+        "no-such-dump --tls",
+    ] {
+        is_taken(&names, &line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    }
+}
+
+/// Options of mongodump and of other tools, which neither takes.
+#[test]
+fn what_is_no_option_there_is_none_here() {
+    let names = Names::new();
+    for word in [
+        "--forceTableScan",
+        "--noobjcheck",
+        "--ipv6",
+        "--file",
+        "--filter",
+        "--readPreference",
+        "--viewsAsCollections",
+    ] {
+        for (finished, status) in names.run(&[word.to_owned()]).iter().zip([2, 1]) {
+            assert_eq!(finished.status, Some(status), "{word}: {}", finished.stderr);
+            assert!(finished.stderr.contains(&word[2..]), "{word}: {}", finished.stderr);
+        }
     }
 }

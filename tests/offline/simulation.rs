@@ -16,7 +16,7 @@ use restorm::dump::Dump;
 use restorm::exit::ExitStatus;
 use restorm::facts::{ExistingCollection, ServerFacts};
 use restorm::limits::RETRY_FOR;
-use restorm::load::{self, DocumentCheck, Ending, LoadSettings, OnRejection, Stop};
+use restorm::load::{self, Assignment, DocumentCheck, Ending, LoadSettings, OnRejection, Stop};
 use restorm::namespace::Namespace;
 use restorm::plan::{self, ExistingPolicy, Insertion, Selection};
 use restorm::report::tally::{CollectionTally, IndexState, State};
@@ -141,14 +141,14 @@ fn run(seed: u64, root: &std::path::Path, scenario: &Scenario) -> Ended {
         .build()
         .expect("a runtime");
     let observer: Arc<dyn Observer> = Arc::<Listener>::clone(&listener);
-    let load = load::load(
+    let load = load::load(Assignment {
         plan,
-        Arc::clone(&target),
-        scenario.settings,
+        target: Arc::clone(&target),
+        settings: scenario.settings,
         observer,
-        stop.clone(),
-        Instant::now(),
-    );
+        stop: stop.clone(),
+        began: Instant::now(),
+    });
     let (tally, ending) = runtime.block_on(in_paused_time(load));
     let events = listener.0.lock().expect("nobody panics with it").clone();
     Ended { tally, ending, target, stop, events }

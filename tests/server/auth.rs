@@ -108,7 +108,8 @@ fn better_than_the_peer_b13_no_password_is_shown_whatever_fails() {
         (format!("{good}/?authMechanism=SCRAM-SHA-1"), &[], 1),
         (format!("{good}/?authMechanism=MONGODB-X"), &[], 2),
         (format!("{good}/?w=0"), &[], 2),
-        (format!("{good}/?nonsense=1"), &[], 2),
+        (format!("{good}/?nonsense={ENCODED}&w=0"), &[], 2),
+        (format!("{good}/?tlsNonsense={ENCODED}"), &[], 2),
         (good.clone(), &["-p", "other"], 2),
         (good.clone(), &["-u", "other"], 2),
         (format!("mongodb://app:{SECRET}@{address}"), &[], 2),
@@ -153,13 +154,15 @@ fn a_password_comes_from_a_file_or_from_standard_input() {
 #[test]
 fn better_than_the_peer_b14_a_password_is_not_read_from_a_dump_on_standard_input() {
     // The peer takes the first line of the archive for the password.
-    let arguments = ["restore", "-", "-u", "app", "-h", "127.0.0.1:1"];
-    let finished = Program::of("setsid", &["-w", env!("CARGO_BIN_EXE_restorm")])
-        .args(&arguments)
-        .input(format!("{SECRET}\n"))
-        .run();
-    ended(&finished, 2);
-    assert!(finished.stderr.contains("there is no terminal"), "{}", finished.stderr);
+    for dump in ["-", "--archive", "--archive=-"] {
+        let arguments = ["restore", dump, "-u", "app", "-h", "127.0.0.1:1"];
+        let finished = Program::of("setsid", &["-w", env!("CARGO_BIN_EXE_restorm")])
+            .args(&arguments)
+            .input(format!("{SECRET}\n"))
+            .run();
+        ended(&finished, 2);
+        assert!(finished.stderr.contains("there is no terminal"), "{dump}: {}", finished.stderr);
+    }
 }
 
 /// Runs a program on a terminal of its own, types the password when asked, and prints what was

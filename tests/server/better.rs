@@ -280,3 +280,32 @@ fn better_than_the_peer_one_index_that_fails_takes_no_other_with_it() {
     }
     assert_eq!(restored.report["totals"]["indexes_failed"], 1);
 }
+
+/// The peer counts only what those of its workers tell that have ended before the failure.
+#[test]
+fn better_than_the_peer_the_totals_are_right_after_a_failure() {
+    let server = Server::lease();
+    let ids = (0..20_000).chain([7]).chain(20_000..40_000);
+    let dump = Dump::new().with("totals", "things", &numbered(ids));
+    let arguments = ["--stop-on-error", "--workers", "4", "--batch-documents", "500"];
+    let restored = Restore::new(server.uri(), dump.path()).args(&arguments).run().ended(1);
+    let [read, inserted, there, rejected, unsent] = restored.balance();
+    assert_eq!(inserted, stored(&server.client(), "totals", "things").len() as u64);
+    assert_eq!((there, rejected), (0, 1));
+    assert_eq!(read, inserted + rejected + unsent);
+}
+
+/// The peer touches the target first and learns then what it cannot hold.
+#[test]
+fn better_than_the_peer_what_the_server_cannot_hold_is_told_without_touching_it() {
+    let server = Server::lease();
+    let described = json!({ "indexes": [
+        { "v": 2, "key": { "at": "geoHaystack", "a": 1 }, "name": "hay", "bucketSize": 1 },
+    ]});
+    let dump =
+        Dump::new().with("told", "things", &numbered(0..3)).described("told", "things", &described);
+    let planned = Restore::new(server.uri(), dump.path()).args(&["--dry-run"]).run();
+    let said = format!("{}{}", planned.stdout, planned.stderr);
+    assert_eq!(said.contains("geoHaystack"), !crate::support::is_before([5, 0]), "{said}");
+    assert!(stored(&server.client(), "told", "things").is_empty());
+}

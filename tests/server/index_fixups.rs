@@ -33,8 +33,9 @@ fn notes(restored: &Restored) -> String {
     restored.report["notes"].to_string()
 }
 
+/// The peer chooses among equals by chance.
 #[test]
-fn converted_definitions_stand_and_the_first_of_equals_counts() {
+fn better_than_the_peer_converted_definitions_stand_and_the_first_of_equals_counts() {
     let server = Server::lease();
     let dump = dump(&json!([
         { "v": 1, "key": { "a": true }, "name": "first" },

@@ -15,6 +15,7 @@ mod support;
 
 mod acknowledgement;
 mod archive;
+mod archive_special;
 mod auth;
 mod better;
 mod bytes;

@@ -82,3 +82,37 @@ fn better_than_the_peer_b2_no_insertion_workers_restore_everything_all_the_same(
     assert_eq!(finished.status, Some(0), "{}", finished.stderr);
     assert_eq!(server.run("shop", doc! { "count": "orders" }).get_i32("n").unwrap(), 3000);
 }
+
+#[test]
+fn a_server_that_stands_still_is_seen_every_three_seconds() {
+    if crate::support::is_before([4, 4]) {
+        // Commands cannot be held up there.
+        return;
+    }
+    let server = Server::private(&["--setParameter", "enableTestCommands=1"]);
+    let data =
+        doc! { "failCommands": ["insert"], "blockConnection": true, "blockTimeMS": 7000_i32 };
+    let held = doc! { "configureFailPoint": "failCommand", "mode": "alwaysOn", "data": data };
+    server.run("admin", held);
+    let dump = genuine("full_6.0/shop/orders.bson");
+    let finished = mongorestore(&server, &dump, &["--drop"]);
+    assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+    let bar = "\t[........................]  shop.orders  0B/430KB  (0.0%)\n";
+    assert_eq!(finished.stderr.matches(bar).count(), 2, "{}", finished.stderr);
+    let last = "\t[########################]  shop.orders  430KB/430KB  (100.0%)\n";
+    assert_eq!(finished.stderr.matches(last).count(), 1, "{}", finished.stderr);
+}
+
+#[test]
+fn what_is_dropped_and_what_is_added_to_is_said() {
+    let server = Server::lease();
+    let dump = genuine("full_6.0/shop/orders.bson");
+    assert_eq!(mongorestore(&server, &dump, &[]).status, Some(0));
+    for (arguments, expected) in [
+        (&[][..], "\trestoring to existing collection `shop.orders` without dropping\n"),
+        (&["--drop"], "\tdropping collection `shop.orders` before restoring\n"),
+    ] {
+        let finished = mongorestore(&server, &dump, arguments);
+        assert!(finished.stderr.contains(expected), "{}", finished.stderr);
+    }
+}

@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use bson::Timestamp;
 
 use crate::command::restore::RestoreOptions;
-use crate::dump::inventory::DataFile;
 use crate::dump::special::{OplogDump, OplogPlace, UsersDump, oplog_file};
-use crate::dump::{Inventory, Layout, Location, SkippedPath};
+use crate::dump::{Inventory, Layout, Location, Origin, SkippedPath};
 use crate::error::{Error, ErrorKind};
 use crate::facts::ServerFacts;
 use crate::namespace::Namespace;
 use crate::plan::oplog::{OplogPlan, Uuids};
-use crate::plan::users::{self, DumpSchema, Kind, Part, Request, UsersPlan};
+use crate::plan::users::{Awaited, Content, Dumped, Request, Secrets, Terms, UsersPlan};
 use crate::plan::{RestorePlan, Skipped, UuidPolicy};
 use crate::reader;
 use crate::report::OplogTime;
@@ -66,6 +65,63 @@ impl Default for SpecialOptions {
     }
 }
 
+/// Refuses what would leave the target in a state that never was, or would do nothing.
+pub(super) fn check(options: &RestoreOptions) -> Result<(), Error> {
+    let usage = |message: String| Error::new(ErrorKind::Usage, message);
+    let database = options.database.as_deref();
+    if options.special.database_users == DatabaseUsers::Restored {
+        if database.is_none() {
+            let message = "--restore-db-users-and-roles needs the database whose users and roles \
+                           are restored";
+            return Err(usage(message.to_owned()).hint(
+                "name it with --db or in the connection string; a whole dump brings all its users \
+                 and roles without the option",
+            ));
+        }
+        if database == Some(ADMIN) {
+            let message = "--restore-db-users-and-roles is not for the database admin";
+            return Err(usage(message.to_owned())
+                .hint("--db admin restores all users and roles of the dump without it"));
+        }
+    }
+    let Some(oplog) = &options.special.oplog else {
+        return Ok(());
+    };
+    let names = &options.selection.names;
+    let part = match database {
+        Some(database) => Some(format!("the database `{database}` alone")),
+        None if !names.filter.includes.is_empty() => Some("a part of the collections".to_owned()),
+        None if !names.filter.excludes.is_empty() => Some("all but some collections".to_owned()),
+        None => None,
+    };
+    if let Some(part) = part {
+        let message = format!(
+            "an oplog is not replayed for {part}: its entries and transactions concern all of them"
+        );
+        return Err(usage(message).hint(
+            "restore everything with --oplog-replay and drop what is not wanted, or leave the \
+             option out; a database in the connection string counts as well",
+        ));
+    }
+    if !names.renames.is_empty() {
+        let message = "an oplog is not replayed for collections that get other names: its entries \
+                       name them as they were called";
+        return Err(usage(message.to_owned()).hint(
+            "restore under the old names with --oplog-replay and rename collections after it",
+        ));
+    }
+    if oplog.file.is_some() && matches!(options.dump, Location::Archive(_)) {
+        return Err(beside_archive());
+    }
+    Ok(())
+}
+
+fn beside_archive() -> Error {
+    let message = "--oplog-file is not for an archive, which brings its own oplog";
+    Error::new(ErrorKind::Usage, message)
+        .hint("leave --oplog-file out, or restore a dump in a folder with it")
+}
+
 /// What the plan of them is made from.
 #[derive(Clone, Copy)]
 pub(super) struct Found<'a> {
@@ -114,14 +170,16 @@ fn chosen_users<'a>(
 ) -> Result<Option<(&'a UsersDump, Request)>, Error> {
     let find = |is_of_database: bool| {
         let mut all = inventory.users.iter();
-        all.find(|dump| dump.database.is_some() == is_of_database && dump.files().next().is_some())
+        all.find(|dump| {
+            dump.database.is_some() == is_of_database && dump.origins().next().is_some()
+        })
     };
     if options.special.database_users == DatabaseUsers::Restored {
         let dump = find(true).ok_or_else(|| no_users(options))?;
         return Ok(Some((dump, Request::Explicit)));
     }
     let request = match (layout, options.database.as_deref()) {
-        (Layout::Root { .. }, None) => Request::Whole,
+        (Layout::Root { .. } | Layout::Archive { .. }, None) => Request::Whole,
         (_, Some(ADMIN)) => Request::Explicit,
         (Layout::Database { database, .. }, None) if database == ADMIN => Request::Explicit,
         _ => return Ok(None),
@@ -136,19 +194,7 @@ fn no_users(options: &RestoreOptions) -> Error {
         "leave --restore-db-users-and-roles out, or dump the database with \
          --dumpDbUsersAndRoles; those of a whole dump are restored with --db admin",
     );
-    of_dump(error, options)
-}
-
-/// Names the dump; for an archive, whose users, roles and oplog are not read, says so.
-fn of_dump(error: Error, options: &RestoreOptions) -> Error {
-    let error = error.in_file(options.dump.to_string());
-    match options.dump {
-        Location::Archive(_) => error.hint(
-            "users, roles and the oplog of an archive are not restored by this version; restore \
-             a dump in a folder, or name the file of an oplog with --oplog-file",
-        ),
-        Location::Path(_) | Location::Input => error,
-    }
+    error.in_file(options.dump.to_string())
 }
 
 /// The users and roles that were chosen.
@@ -170,40 +216,51 @@ impl Users<'_> {
             other => other.map_err(|error| no_answer(&error))?,
         }
         let schema = target.users_schema().await.map_err(|error| no_answer(&error))?;
-        let is_of_database = self.dump.database.is_some();
-        let dumped_from = self.inventory.server_version;
-        let told = self.schema()?;
-        plan.notes.extend(users::check_schema(told, dumped_from, is_of_database, schema)?);
-        plan.users = Some(UsersPlan {
-            users: self.part(Kind::User, self.dump.users.as_ref())?,
-            roles: self.part(Kind::Role, self.dump.roles.as_ref())?,
-            database: is_of_database.then(|| self.options.database.clone()).flatten(),
-            existing: self.options.selection.existing,
-            request: self.request,
-        });
+        let terms = self.terms(schema);
+        let content = if let Some(awaited) = self.awaited() {
+            Content::Awaited(awaited)
+        } else {
+            let (accounts, note) = terms.judge(self.dumped()?)?;
+            plan.notes.extend(note);
+            Content::Read(accounts)
+        };
+        plan.users = Some(UsersPlan { content, terms });
         Ok(())
     }
 
-    fn part(&self, kind: Kind, file: Option<&DataFile>) -> Result<Option<Part>, Error> {
-        let Some(file) = file else {
-            return Ok(None);
-        };
+    fn terms(&self, schema: i64) -> Terms {
         let special = &self.options.special;
-        let temporary = match kind {
-            Kind::User => &special.temporary_users,
-            Kind::Role => &special.temporary_roles,
-        };
-        let wanted = self.dump.database.as_ref().and(self.options.database.as_deref());
-        let temporary = Namespace::new(ADMIN, temporary);
-        let part = users::part(kind, documents(file)?, temporary, wanted);
-        part.map(Some).map_err(|error| error.in_file(&file.path))
+        let is_of_database = self.dump.database.is_some();
+        Terms {
+            temporary_users: Namespace::new(ADMIN, &special.temporary_users),
+            temporary_roles: Namespace::new(ADMIN, &special.temporary_roles),
+            database: is_of_database.then(|| self.options.database.clone()).flatten(),
+            existing: self.options.selection.existing,
+            request: self.request,
+            schema,
+            dumped_from: self.inventory.server_version,
+        }
     }
 
-    fn schema(&self) -> Result<DumpSchema, Error> {
-        let Some(file) = &self.dump.version else {
-            return Ok(DumpSchema::NoFile);
-        };
-        Ok(users::schema_told(documents(file)?.iter().map(Vec::as_slice)))
+    /// Where they are in an archive, if they are in one: it is read once, and later.
+    fn awaited(&self) -> Option<Awaited> {
+        let archive = self.dump.origins().find_map(Origin::segments)?.archive.clone();
+        let place = |origin: &Option<Origin>| Some(origin.as_ref()?.segments()?.place);
+        Some(Awaited {
+            archive,
+            users: place(&self.dump.users),
+            roles: place(&self.dump.roles),
+            version: place(&self.dump.version),
+        })
+    }
+
+    fn dumped(&self) -> Result<Dumped, Error> {
+        let read = |origin: &Option<Origin>| origin.as_ref().map(documents).transpose();
+        Ok(Dumped {
+            users: read(&self.dump.users)?,
+            roles: read(&self.dump.roles)?,
+            version: read(&self.dump.version)?,
+        })
     }
 
     /// Leaves them out where the server has no such command or the user no such right; that is a
@@ -221,8 +278,8 @@ impl Users<'_> {
         if !is_problem {
             plan.notes.push(reason.clone());
         }
-        plan.skipped.extend(self.dump.files().map(|file| Skipped {
-            what: file.path.display().to_string(),
+        plan.skipped.extend(self.dump.origins().map(|origin| Skipped {
+            what: origin.shown().display().to_string(),
             reason: reason.clone(),
             is_problem,
         }));
@@ -230,16 +287,19 @@ impl Users<'_> {
 }
 
 /// All documents of a file, which is small.
-fn documents(file: &DataFile) -> Result<Vec<Vec<u8>>, Error> {
+fn documents(origin: &Origin) -> Result<Secrets, Error> {
+    let mut documents = Secrets::of(origin.path());
+    let Some(file) = origin.file() else {
+        return Ok(documents);
+    };
     let mut reader = reader::open(file)?;
-    let mut documents = Vec::new();
     while let Some((frame, position)) = reader.next_frame()? {
         frame.validate().map_err(|error| {
             Error::new(ErrorKind::Read, error.to_string())
                 .in_file(&file.path)
                 .at_byte(position.offset)
         })?;
-        documents.push(frame.bytes().to_vec());
+        documents.push(frame.bytes())?;
     }
     Ok(documents)
 }
@@ -264,13 +324,17 @@ async fn plan_oplog<T: Target>(
         plan.skipped.extend(inventory.oplogs.iter().map(|oplog| skipped(oplog.set_aside())));
         return Ok(());
     };
+    if wanted.file.is_some() && matches!(found.layout, Layout::Archive { .. }) {
+        return Err(beside_archive());
+    }
     let named = wanted.file.as_deref().map(oplog_file).transpose()?;
     let candidates: Vec<_> = named.iter().chain(&inventory.oplogs).collect();
-    let chosen = chosen_oplog(&candidates).map_err(|error| of_dump(error, options))?;
+    let chosen =
+        chosen_oplog(&candidates).map_err(|error| error.in_file(options.dump.to_string()))?;
     let others = inventory.oplogs.iter().filter(|oplog| *oplog != chosen);
     plan.skipped.extend(others.map(|oplog| Skipped {
-        what: oplog.file.path.display().to_string(),
-        reason: format!("`{}` is replayed instead", chosen.file.path.display()),
+        what: oplog.origin.shown().display().to_string(),
+        reason: format!("`{}` is replayed instead", chosen.origin.shown().display()),
         is_problem: false,
     }));
     target
@@ -279,7 +343,7 @@ async fn plan_oplog<T: Target>(
         .or_else(|error| if is_about_nothing(&error) { Ok(()) } else { Err(error) })
         .map_err(|error| cannot_replay(&error))?;
     plan.oplog = Some(OplogPlan {
-        file: chosen.file.clone(),
+        origin: chosen.origin.clone(),
         limit: wanted
             .limit
             .map(|limit| Timestamp { time: limit.seconds, increment: limit.increment }),
@@ -311,8 +375,8 @@ fn chosen_oplog<'a>(candidates: &[&'a OplogDump]) -> Result<&'a OplogDump, Error
             (Some(one), Some(other)) => {
                 let message = format!(
                     "there are two oplogs to replay, `{}` and `{}`",
-                    one.file.path.display(),
-                    other.file.path.display()
+                    one.origin.shown().display(),
+                    other.origin.shown().display()
                 );
                 return Err(Error::new(ErrorKind::Dump, message)
                     .hint("leave --oplog-file out, or move the other one away"));

@@ -18,10 +18,8 @@ use crate::dump::{filename, ownership};
 use crate::error::{Error, ErrorKind};
 use crate::facts::ServerVersion;
 use crate::limits::ARCHIVE_LIST_BYTES_MAX;
+use crate::namespace::filter::NamespaceFilter;
 use crate::namespace::{BUCKETS_PREFIX, Namespace};
-
-/// What the database without a name calls its only collection.
-const OPLOG: &str = "oplog";
 
 /// What an archive's list says of one collection.
 struct Described {
@@ -31,10 +29,12 @@ struct Described {
     problem: Option<String>,
 }
 
-/// Reads the list of an archive and makes an inventory of what is selected of it.
+/// Reads the list of an archive and makes an inventory of what is selected of it. Collections that
+/// the filter does not take are listed all the same, users and roles are not.
 pub(crate) fn scan(
     place: &ArchivePlace,
     selection: &Selection,
+    filter: &NamespaceFilter,
     interrupt: Option<Interrupt>,
 ) -> Result<Inventory, Error> {
     let mut stream = place.open(interrupt).map_err(in_dump)?;
@@ -57,7 +57,7 @@ pub(crate) fn scan(
     };
     let mut inventory = Inventory { root: place.path().to_path_buf(), ..Inventory::default() };
     name_versions(&header, &mut inventory);
-    select(&archive, described, selection, &mut inventory)?;
+    select(&archive, described, Wanted { selection, filter }, &mut inventory)?;
     inventory.entries.sort_unstable_by(|a, b| a.namespace.cmp(&b.namespace));
     inventory.skipped.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(inventory)
@@ -203,11 +203,19 @@ fn name_versions(header: &Header, inventory: &mut Inventory) {
     inventory.tool_version = Some(header.tool_version.clone()).filter(|tool| !tool.is_empty());
 }
 
-/// Makes entries of the collections that are selected and belong to users.
+/// What of an archive is wanted.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    selection: &'a Selection,
+    filter: &'a NamespaceFilter,
+}
+
+/// Makes entries of the collections that are selected and belong to users; users, roles and the
+/// oplog go where they belong.
 fn select(
     archive: &Archive,
     described: Vec<Described>,
-    selection: &Selection,
+    Wanted { selection, filter }: Wanted<'_>,
     inventory: &mut Inventory,
 ) -> Result<(), Error> {
     let names: Vec<_> = described.iter().map(|one| one.namespace.to_string()).collect();
@@ -217,15 +225,20 @@ fn select(
             continue;
         }
         has_any = true;
+        let origin = Origin::Segments(Segments { archive: archive.clone(), place });
+        if let Some(special) = special::of(&one.namespace) {
+            if special == Special::Oplog || filter.takes(&one.namespace) {
+                special::add(special, &one.namespace, origin, inventory);
+            }
+            continue;
+        }
         if let Some((reason, is_problem)) = reason_to_skip(&one) {
-            // The oplog is of no database.
-            let name = one.namespace.to_string();
-            let path = PathBuf::from(name.trim_start_matches('.'));
+            let path = PathBuf::from(one.namespace.to_string());
             inventory.skipped.push(SkippedPath { path, reason, is_problem });
             continue;
         }
         inventory.entries.push(DumpEntry {
-            data: Some(Origin::Segments(Segments { archive: archive.clone(), place })),
+            data: Some(origin),
             namespace: one.namespace,
             kind: one.kind,
             metadata: one.metadata,
@@ -259,13 +272,6 @@ fn is_selected(selection: &Selection, namespace: &Namespace) -> bool {
 
 fn reason_to_skip(one: &Described) -> Option<(String, bool)> {
     let namespace = &one.namespace;
-    if namespace.database().is_empty() && namespace.collection() == OPLOG {
-        return Some(("the oplog of an archive is not replayed by this version".to_owned(), false));
-    }
-    if matches!(special::of(namespace), Some(Special::Users | Special::Roles)) {
-        let reason = "users and roles of an archive are not restored by this version";
-        return Some((reason.to_owned(), false));
-    }
     if let Some(logical) = namespace.of_buckets() {
         let reason = format!("holds buckets, but the metadata of `{logical}` is not in the list");
         return Some((reason, true));

@@ -208,6 +208,7 @@ mod tests {
     use super::*;
     use crate::dump::archive::{ArchivePlace, scan};
     use crate::dump::{Inventory, Origin, Selection};
+    use crate::namespace::filter::NamespaceFilter;
     use crate::reader::demux::{Demux, Item};
     use proptest::prelude::*;
 
@@ -250,7 +251,7 @@ mod tests {
     fn listed(folder: &Path, bytes: &[u8]) -> Result<Inventory, Error> {
         let path = folder.join("a.archive");
         std::fs::write(&path, bytes).expect("written");
-        scan(&ArchivePlace::File(path), &Selection::default(), None)
+        scan(&ArchivePlace::File(path), &Selection::default(), &NamespaceFilter::default(), None)
     }
 
     fn read(inventory: &Inventory) -> Result<Vec<Vec<Vec<u8>>>, Error> {

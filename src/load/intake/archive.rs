@@ -15,8 +15,9 @@ use crate::dump::inventory::{CollectionKind, Origin};
 use crate::error::{Error, ErrorKind};
 use crate::frame::Frame;
 use crate::limits::ARCHIVE_WAITING_BYTES_MAX;
+use crate::load::intake::gathering::{Begun, Gathering};
 use crate::load::intake::id::{self, IdChange};
-use crate::load::intake::{Intake, beside};
+use crate::load::intake::{Gate, Intake, beside};
 use crate::reader::demux::{Demux, Item};
 use crate::report::Event;
 use crate::target::Target;
@@ -29,6 +30,9 @@ pub(super) struct ArchiveIntake<T> {
     intake: Intake<T>,
     /// Tells of collections that are prepared or refused.
     prepared: async_channel::Receiver<usize>,
+    /// Closed until the first collection is met, because users and roles that come before it may
+    /// keep the run from beginning.
+    gate: Option<Gate>,
     lanes: Vec<Lane>,
     /// Collections whose worker has no room for their next batch.
     crowded: Vec<usize>,
@@ -68,7 +72,11 @@ fn weight(batch: &Batch) -> usize {
 }
 
 impl<T: Target> ArchiveIntake<T> {
-    pub(super) fn new(intake: Intake<T>, prepared: async_channel::Receiver<usize>) -> Self {
+    pub(super) fn new(
+        intake: Intake<T>,
+        prepared: async_channel::Receiver<usize>,
+        gate: Gate,
+    ) -> Self {
         let plans = &intake.run.plan.collections;
         let lane = |(collection, plan): (usize, &crate::plan::CollectionPlan)| Lane {
             worker: intake.own_queue(collection),
@@ -77,26 +85,39 @@ impl<T: Target> ArchiveIntake<T> {
         };
         let lanes = plans.iter().enumerate().map(lane).collect();
         let held_max = ARCHIVE_WAITING_BYTES_MAX.max(2 * intake.run.settings.batch.bytes());
-        Self { intake, prepared, lanes, crowded: Vec::new(), held: 0, held_max }
+        let (gate, crowded) = (Some(gate), Vec::new());
+        Self { intake, prepared, gate, lanes, crowded, held: 0, held_max }
     }
 
     /// Reads the archive to its end, or to where it is damaged.
     pub(super) fn read(mut self, archive: &Archive) {
-        let outcome = Demux::open(archive).and_then(|mut demux| {
-            demux.interrupt_by(self.intake.interrupt());
-            let goes_aside = self.intake.unpacks_aside;
-            let unpacking = if goes_aside { demux.unpack_aside() } else { None };
-            beside(unpacking, || self.take_apart(demux, archive))
+        let outcome = Gathering::of(&self.intake.run.plan).map(|gathering| {
+            Demux::open(archive).and_then(|mut demux| {
+                demux.interrupt_by(self.intake.interrupt());
+                let goes_aside = self.intake.unpacks_aside;
+                let unpacking = if goes_aside { demux.unpack_aside() } else { None };
+                beside(unpacking, || self.take_apart(demux, archive, gathering))
+            })
+        });
+        let outcome = outcome.unwrap_or_else(|error| {
+            self.intake.run.fail(error);
+            Ok(())
         });
         match outcome {
             _ if !self.intake.run.goes_on() => self.abandon(),
             Ok(()) => {}
             Err(error) => self.give_up(error),
         }
+        self.gate = None;
         self.close();
     }
 
-    fn take_apart(&mut self, mut demux: Demux, archive: &Archive) -> Result<(), Error> {
+    fn take_apart(
+        &mut self,
+        mut demux: Demux,
+        archive: &Archive,
+        mut gathering: Gathering,
+    ) -> Result<(), Error> {
         let collections = self.places(archive);
         let unplanned = collections.iter().enumerate().filter(|(_, planned)| planned.is_none());
         unplanned.for_each(|(place, _)| demux.pass_over(place));
@@ -104,8 +125,9 @@ impl<T: Target> ArchiveIntake<T> {
         while let Some(item) = demux.next_item()? {
             match item {
                 Item::Document { place, frame, position } => {
-                    if let Some(collection) = collections[place] {
-                        self.push(collection, frame, position);
+                    match collections[place] {
+                        Some(collection) => self.push(collection, frame, position),
+                        None => gathering.take(place, frame, position),
                     }
                     documents += 1;
                     if !documents.is_multiple_of(LOOK_EVERY) {
@@ -114,13 +136,22 @@ impl<T: Target> ArchiveIntake<T> {
                 }
                 Item::Begin { place } => {
                     if let Some(collection) = collections[place] {
+                        self.gate = None;
                         self.begin(collection);
                     }
                 }
                 Item::End { place, position, checked } => match (collections[place], checked) {
-                    (Some(collection), checked) => self.end(collection, position, checked),
-                    (None, Ok(())) => {}
-                    (None, Err(error)) => self.note(format!("{error}; it is not restored")),
+                    (Some(collection), checked) => {
+                        self.gate = None;
+                        self.end(collection, position, checked);
+                    }
+                    (None, checked) => {
+                        let is_ours =
+                            gathering.end(&self.intake.run, place, &checked, self.begun());
+                        if let (false, Err(error)) = (is_ours, checked) {
+                            self.note(format!("{error}; it is not restored"));
+                        }
+                    }
                 },
             }
             if !self.intake.run.goes_on() {
@@ -139,6 +170,10 @@ impl<T: Target> ArchiveIntake<T> {
             }
         }
         places
+    }
+
+    fn begun(&self) -> Begun {
+        if self.gate.is_some() { Begun::Nothing } else { Begun::Documents }
     }
 
     fn begin(&mut self, collection: usize) {

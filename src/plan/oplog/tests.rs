@@ -4,14 +4,18 @@ use bson::{Bson, Document, RawDocumentBuf, Timestamp, doc};
 
 use super::*;
 use crate::dump::IndexSpec;
-use crate::dump::inventory::{CollectionKind, Compression};
+use crate::dump::inventory::{CollectionKind, Compression, DataFile};
 use crate::plan::indexes::IndexPlan;
 use crate::plan::tests::entry as dumped;
 use crate::plan::{ExistingPolicy, Selection};
 
 fn oplog() -> OplogPlan {
     OplogPlan {
-        file: DataFile { path: "oplog.bson".into(), compression: Compression::None, bytes: 0 },
+        origin: Origin::File(DataFile {
+            path: "oplog.bson".into(),
+            compression: Compression::None,
+            bytes: 0,
+        }),
         limit: None,
         uuids: Uuids::Removed,
         indexes: IndexPolicy::Build,
@@ -209,6 +213,27 @@ fn transactions_of_different_sessions_are_kept_apart() {
     assert_eq!(replay.open_transactions(), 1);
 }
 
+/// What waits for a commit is bounded, and what waits no longer does not count.
+#[test]
+fn transactions_that_wait_take_a_bounded_amount_of_memory() {
+    let mut replay = replay();
+    replay.transactions = Transactions::within(2000);
+    let large = |second, number| {
+        let inner = doc! { "op": "i", "ns": "shop.orders", "o": { "p": "x".repeat(800) } };
+        of_transaction(second, number, doc! { "applyOps": [inner], "partialTxn": true })
+    };
+    for number in 1..20 {
+        replay.applied(&large(1, number));
+        replay.applied(&large(2, number));
+        let end = if number % 2 == 0 { "abortTransaction" } else { "commitTransaction" };
+        replay.applied(&of_transaction(3, number, doc! { end: 1 }));
+    }
+    replay.applied(&large(4, 20));
+    replay.applied(&large(5, 21));
+    let error = replay.refused(&large(6, 22));
+    assert!(error.contains("wait for their commit"), "{error}");
+}
+
 #[test]
 fn inserts_of_many_documents_at_once_are_no_transaction() {
     let mut vectored = of_transaction(1, 1, applies(1, doc! { "partialTxn": true }));
@@ -392,4 +417,10 @@ fn what_cannot_be_replayed_is_refused() {
         let error = replay().refused(&entry);
         assert!(error.contains(words), "{entry}: {error}");
     }
+}
+
+/// The peer takes the first field of what has none, and ends with a panic.
+#[test]
+fn better_than_the_peer_an_empty_command_is_an_error_that_names_it() {
+    assert!(replay().refused(&command(doc! {})).contains("the command of the entry is empty"));
 }

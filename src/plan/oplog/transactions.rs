@@ -12,9 +12,19 @@ use crate::plan::oplog::entry::{self, Entry, damaged, error};
 type Key = (Vec<u8>, i64);
 
 /// The operations of transactions that are neither committed nor aborted.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Transactions {
-    open: BTreeMap<Key, Vec<RawDocumentBuf>>,
+    open: BTreeMap<Key, Waiting>,
+    /// The bytes of all of them, and how many they may be.
+    bytes: usize,
+    bytes_max: usize,
+}
+
+/// The operations of one transaction.
+#[derive(Debug, Default)]
+struct Waiting {
+    operations: Vec<RawDocumentBuf>,
+    bytes: usize,
 }
 
 /// Whether the entry belongs to a transaction; inserts of many documents at once look alike, but
@@ -33,6 +43,11 @@ fn key(entry: &Entry<'_>) -> Option<Key> {
 }
 
 impl Transactions {
+    /// None yet; those that wait may take so many bytes.
+    pub(super) fn within(bytes_max: usize) -> Self {
+        Self { open: BTreeMap::new(), bytes: 0, bytes_max }
+    }
+
     /// Takes an entry of a transaction; returns the operations of one that it commits.
     pub(super) fn take(
         &mut self,
@@ -44,22 +59,39 @@ impl Transactions {
             return Ok(Vec::new());
         };
         match command {
-            "commitTransaction" => return Ok(self.open.remove(&key).unwrap_or_default()),
+            "commitTransaction" => return Ok(self.close(&key)),
             "abortTransaction" => {
-                self.open.remove(&key);
+                self.close(&key);
                 return Ok(Vec::new());
             }
             _ => {}
         }
         let kept = self.open.entry(key.clone()).or_default();
         for operation in inside(value)? {
-            kept.push(entry::stamped(operation?, entry.stamp())?);
+            let operation = entry::stamped(operation?, entry.stamp())?;
+            let bytes = operation.as_bytes().len();
+            kept.bytes += bytes;
+            self.bytes += bytes;
+            kept.operations.push(operation);
+        }
+        if self.bytes > self.bytes_max {
+            let mebibytes = self.bytes_max >> 20;
+            return Err(error(format!(
+                "transactions that wait for their commit take more than {mebibytes} MiB of memory"
+            )));
         }
         let is_set = |field| matches!(entry.object.get(field), Ok(Some(RawBsonRef::Boolean(true))));
         if is_set("partialTxn") || is_set("prepare") {
             return Ok(Vec::new());
         }
-        Ok(self.open.remove(&key).unwrap_or_default())
+        Ok(self.close(&key))
+    }
+
+    /// The operations of a transaction that waits no longer.
+    fn close(&mut self, key: &Key) -> Vec<RawDocumentBuf> {
+        let closed = self.open.remove(key).unwrap_or_default();
+        self.bytes -= closed.bytes;
+        closed.operations
     }
 
     /// How many transactions wait.

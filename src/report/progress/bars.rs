@@ -12,8 +12,12 @@ use crate::report::format::{self, count, duration, rate, right};
 /// The steps of a bar.
 const STEPS: u16 = 1000;
 
-/// The widths of the texts around a bar, which leave 12 columns for it on a terminal of 80.
-const NAME_COLUMNS: usize = 21;
+/// The narrowest terminal on which nothing is cut but names.
+const TERMINAL_COLUMNS_MIN: usize = 80;
+
+/// The widths of the texts around a bar, which leave 12 columns for it on that terminal; names get
+/// more where there is more.
+const NAME_COLUMNS_MIN: usize = 21;
 const PERCENT_COLUMNS: usize = 5;
 const DOCUMENTS_COLUMNS: usize = 11;
 const RATE_COLUMNS: usize = 8;
@@ -24,7 +28,13 @@ pub(super) struct Bars {
     screen: MultiProgress,
     total: ProgressBar,
     collections: Vec<CollectionBar>,
+    columns: Columns,
+    /// How wide names are: as wide as the longest so far, if there is the room.
+    name_columns: usize,
 }
+
+/// Tells the width of the terminal, which may change.
+pub type Columns = fn() -> Option<usize>;
 
 struct CollectionBar {
     collection: usize,
@@ -33,11 +43,20 @@ struct CollectionBar {
 }
 
 impl Bars {
-    /// Draws on `target`.
-    pub(super) fn new(target: ProgressDrawTarget) -> Self {
+    /// Draws on `target`, which is as wide as `columns` says.
+    pub(super) fn new(target: ProgressDrawTarget, columns: Columns) -> Self {
         let screen = MultiProgress::with_draw_target(target);
         let total = screen.add(hidden_bar().with_message(numbers(Some(0.0), 0, 0.0, None)));
-        Self { screen, total, collections: Vec::new() }
+        let name_columns = NAME_COLUMNS_MIN;
+        Self { screen, total, collections: Vec::new(), columns, name_columns }
+    }
+
+    /// Widens the names to the longest, as far as the terminal allows.
+    fn fit_names(&mut self, glance: &Glance) {
+        let terminal = (self.columns)().unwrap_or(TERMINAL_COLUMNS_MIN);
+        let most = NAME_COLUMNS_MIN + terminal.saturating_sub(TERMINAL_COLUMNS_MIN);
+        let longest = glance.active.iter().map(|active| format::columns(&active.name)).max();
+        self.name_columns = self.name_columns.max(longest.unwrap_or_default()).min(most);
     }
 
     /// Takes away the bars of collections that are no longer worked on.
@@ -56,15 +75,15 @@ impl Bars {
     fn show_collection(&mut self, active: &ActiveCollection) {
         let known = self.collections.iter().position(|one| one.collection == active.collection);
         let Some(place) = known else { return self.add(active) };
-        self.collections[place].update(active);
+        self.collections[place].update(active, self.name_columns);
     }
 
     /// A bar that is complete before it is drawn for the first time.
     fn add(&mut self, active: &ActiveCollection) {
-        let bar = hidden_bar().with_prefix(format::left(&active.name, NAME_COLUMNS));
+        let bar = hidden_bar();
         let collection = active.collection;
         let mut added = CollectionBar { collection, bar, builds_indexes: false };
-        added.update(active);
+        added.update(active, self.name_columns);
         added.bar = self.screen.insert_before(&self.total, added.bar);
         added.bar.tick();
         self.collections.push(added);
@@ -73,7 +92,7 @@ impl Bars {
     fn show_total(&self, glance: &Glance) {
         let (done, all) = glance.collections;
         let name = format!("total {}/{}", count(done as u64), count(all as u64));
-        self.total.set_prefix(format::left(&name, NAME_COLUMNS));
+        self.total.set_prefix(format::left(&name, self.name_columns));
         let share = glance.fraction;
         self.total.set_message(match (glance.phase, glance.stall()) {
             (Some(Phase::Indexes | Phase::TimeToLive), _) => {
@@ -92,7 +111,8 @@ impl Bars {
 }
 
 impl CollectionBar {
-    fn update(&mut self, active: &ActiveCollection) {
+    fn update(&mut self, active: &ActiveCollection, name_columns: usize) {
+        self.bar.set_prefix(format::left(&active.name, name_columns));
         let builds_indexes = matches!(active.work, Work::Indexes { .. });
         if self.builds_indexes != builds_indexes {
             self.bar.set_style(style(if builds_indexes { TEXT } else { BAR }));
@@ -118,6 +138,7 @@ impl Show for Bars {
             let _ = self.screen.println(line);
         }
         self.remove_ended(glance);
+        self.fit_names(glance);
         for active in &glance.active {
             self.show_collection(active);
         }
@@ -184,23 +205,26 @@ mod tests {
     use crate::report::tally::Tally;
     use crate::report::value::samples;
 
-    /// A terminal of 80 columns that keeps every line it was ever given.
+    /// A terminal that keeps every line it was ever given.
     #[derive(Clone, Debug, Default)]
-    struct Paper(Arc<Mutex<String>>);
+    struct Paper {
+        text: Arc<Mutex<String>>,
+        columns: u16,
+    }
 
     impl Paper {
         fn push(&self, text: &str) {
-            self.0.lock().expect("no panic").push_str(text);
+            self.text.lock().expect("no panic").push_str(text);
         }
 
         fn take(&self) -> String {
-            std::mem::take(&mut *self.0.lock().expect("no panic"))
+            std::mem::take(&mut *self.text.lock().expect("no panic"))
         }
     }
 
     impl indicatif::TermLike for Paper {
         fn width(&self) -> u16 {
-            80
+            self.columns
         }
 
         fn move_cursor_up(&self, _lines: usize) -> io::Result<()> {
@@ -242,9 +266,9 @@ mod tests {
 
     #[test]
     fn bars_come_and_go_with_their_collections() {
-        let paper = Paper::default();
+        let paper = Paper { columns: 80, ..Paper::default() };
         let target = ProgressDrawTarget::term_like_with_hz(Box::new(paper.clone()), 250);
-        let mut bars = Bars::new(target);
+        let mut bars = Bars::new(target, || Some(80));
         let mut tally = Tally::default();
         let mut show = |events: Vec<Event>, at: u64| {
             let at = Duration::from_secs(at);
@@ -284,5 +308,27 @@ mod tests {
         assert!(!text.contains("building a_1 (1"), "{text}");
         assert!(text.contains("total 1/1"), "{text}");
         assert!(text.contains("100 %"), "{text}");
+    }
+
+    #[test]
+    fn names_take_the_width_there_is() {
+        const NAME: &str = "shop.orders_of_all_years_and_countries";
+        for (columns, width, expected) in [
+            (80, (|| Some(80)) as Columns, "shop.orders_of_all_y… ["),
+            (90, || Some(90), "shop.orders_of_all_years_and_c… ["),
+            (120, || Some(120), "shop.orders_of_all_years_and_countries ["),
+        ] {
+            let paper = Paper { columns, ..Paper::default() };
+            let target = ProgressDrawTarget::term_like_with_hz(Box::new(paper.clone()), 250);
+            let mut bars = Bars::new(target, width);
+            let mut tally = Tally::default();
+            let collections = vec![samples::planned(&NAME[5..], 100, 0)];
+            for event in [Event::Planned { collections }, Event::ReadBegan { collection: 0 }] {
+                tally.apply(Duration::ZERO, &event);
+            }
+            bars.show(Duration::ZERO, &Glance::of(&tally, Duration::ZERO), &[]);
+            let text = paper.take();
+            assert!(text.contains(expected), "{columns}: {text}");
+        }
     }
 }

@@ -18,7 +18,12 @@ pub(super) fn users(tally: &UsersTally, verbosity: Verbosity) -> Vec<String> {
         (_, Some(error)) => format!("NOT restored: {}", one_line(error)),
         _ => "NOT restored".to_owned(),
     };
-    let mut lines = vec![format!("{users} and {roles} {state}")];
+    // Of an archive that ends before they come, their number is not known.
+    let is_unknown = tally.users.is_empty() && tally.roles.is_empty();
+    let mut lines = vec![match tally.state {
+        Progress::Waiting | Progress::Failed if is_unknown => state,
+        _ => format!("{users} and {roles} {state}"),
+    }];
     let shown = match verbosity {
         Verbosity::Normal => NAMES_MAX,
         Verbosity::Verbose => usize::MAX,

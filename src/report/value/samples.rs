@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use super::{Context, DumpFacts, OptionValue, Outcome, Report, Skipped, TargetFacts};
 use crate::namespace::Namespace;
-use crate::report::event::{Event, OplogTime, Phase, PlannedCollection, Rejection};
+use crate::report::event::{Event, OplogTime, Phase, PlannedCollection, Rejection, Standing};
 use crate::report::tally::Tally;
 
 pub(crate) fn planned(collection: &str, origin_bytes: u64, indexes: usize) -> PlannedCollection {
     PlannedCollection {
         namespace: Namespace::new("shop", collection),
         kind: "collection",
+        standing: Standing::Absent,
+        metadata: String::new(),
         origin: format!("dump/shop/{collection}.bson"),
         origin_bytes,
         compressed: false,

@@ -215,6 +215,7 @@ impl MongoTarget {
             ignores_unknown_index_options: false,
             left_out: LeftOut::default(),
             commit_quorum: None,
+            ignored: uri.ignored.clone(),
             description,
         };
         let asked = target.ask_facts().await;

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use crate::error::{Error, ErrorKind};
-use crate::target::mongo::uri::ServerUri;
+use crate::target::mongo::{known, uri::ServerUri};
 
 /// What was said of the server apart from the connection string.
 #[derive(Clone, Default)]
@@ -80,6 +80,7 @@ pub fn merge(uri: Option<&str>, flags: &ConnectionFlags) -> Result<ServerUri, Er
     agree.option("compressors", "compressors", "--compressors", compressors)?;
     leave_out(&mut merged)?;
     go_directly(&mut merged);
+    known::ignore_others(&mut merged)?;
     refuse_mechanism(&merged)?;
     Ok(merged)
 }
@@ -184,6 +185,9 @@ fn merge_tls(uri: &mut ServerUri, flags: &ConnectionFlags) -> Result<(), Error> 
     let wanted = flags.tls || flags.insecure;
     if flags.tls && uri.tls() == Some(false) {
         return Err(differ("TLS settings", "it is off there, on with --tls"));
+    }
+    if flags.insecure && uri.option("tlsInsecure") == Some("false") {
+        return Err(differ("TLS settings", "tlsInsecure is false there, --tls-insecure is given"));
     }
     let has_files = flags.ca_file.is_some() || flags.key_file.is_some();
     if has_files && !wanted && !uri_has_tls(uri) {

@@ -24,6 +24,8 @@ pub struct ServerUri {
     /// The database in the path.
     pub database: Option<String>,
     options: Vec<(String, String)>,
+    /// Names of options that nobody knows, which were taken out.
+    pub ignored: Vec<String>,
 }
 
 impl std::fmt::Debug for ServerUri {
@@ -50,6 +52,7 @@ impl ServerUri {
             hosts,
             database: None,
             options: Vec::new(),
+            ignored: Vec::new(),
         }
     }
 
@@ -79,6 +82,7 @@ impl ServerUri {
             hosts: hosts.split(',').map(parse_host).collect::<Result<_, _>>()?,
             database: Some(database).filter(|name| !name.is_empty()),
             options: options.map(parse_option).collect::<Result<_, _>>()?,
+            ignored: Vec::new(),
         })
     }
 
@@ -102,6 +106,11 @@ impl ServerUri {
     pub fn remove(&mut self, name: &str) -> Option<String> {
         let at = self.options.iter().position(|(known, _)| known.eq_ignore_ascii_case(name))?;
         Some(self.options.remove(at).1)
+    }
+
+    /// The names of its options.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.options.iter().map(|(name, _)| name.as_str())
     }
 
     /// Whether connections are encrypted, where that is said.
