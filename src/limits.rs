@@ -126,8 +126,8 @@ pub const RETRY_DELAY_MAX: Duration = Duration::from_secs(5);
 /// waits for it hears of a server that is gone.
 pub const RETRY_FOR: Duration = Duration::from_secs(600);
 
-/// How long an insert may go unanswered before it is sent again over another connection, unless told
-/// otherwise: longer than any checkpoint stalls a server, short enough that a host that is gone
+/// How long an insert may go unanswered before it is sent again over another connection, unless
+/// told otherwise: longer than any checkpoint stalls a server, short enough that a host that is gone
 /// without a word costs no night.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(300);
 
@@ -138,8 +138,8 @@ pub const RETRY_DELAY_ASKED_MAX: Duration = Duration::from_secs(60);
 /// looks for a server, so that a short failure is survived and a server that is gone is not.
 pub const STOP_GRACE: Duration = Duration::from_secs(10);
 
-/// The time between two looks at what is durable: what is acknowledged within it has to be sent again
-/// after a kill where an acknowledgement alone is not durable.
+/// The time between two looks at what is durable: what is acknowledged within it has to be sent
+/// again after a kill where an acknowledgement alone is not durable.
 pub const SETTLE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The time between two syncs of the ledger: what has to be sent again after the machine itself has
