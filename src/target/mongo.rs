@@ -12,6 +12,7 @@ mod facts;
 mod journal;
 mod known;
 mod left_out;
+mod mechanism;
 pub mod merge;
 mod outcome;
 mod product;

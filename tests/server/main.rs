@@ -37,5 +37,4 @@ mod replica_set;
 mod time_series;
 mod tls;
 mod users;
-mod versions;
 mod write_concern;

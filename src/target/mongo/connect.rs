@@ -11,6 +11,7 @@ use crate::limits::{
     CONNECT_TIMEOUT, CREATES_AHEAD, PARALLEL_INDEX_BUILDS_DEFAULT, WORKERS_DEFAULT,
 };
 use crate::target::mongo::left_out::LeftOut;
+use crate::target::mongo::mechanism::{AUTHENTICATION_FAILED, by_sha_256};
 use crate::target::mongo::merge::{ConnectionFlags, merge};
 use crate::target::mongo::uri::{ServerUri, without};
 use crate::target::mongo::{MongoTarget, journal};
@@ -207,6 +208,7 @@ impl MongoTarget {
         trust_what_the_system_trusts(&mut options);
         let description = describe(&options.hosts);
         let write_concern = write_concern_of(connection, &options)?;
+        let otherwise = by_sha_256(&options);
         let client = Client::with_options(options).map_err(|error| not_usable(&error))?;
         let mut target = Self {
             client,
@@ -218,7 +220,13 @@ impl MongoTarget {
             ignored: uri.ignored.clone(),
             description,
         };
-        let asked = target.ask_facts().await;
+        let mut asked = target.ask_facts().await;
+        if let (Err(error), Some(options)) = (&asked, otherwise)
+            && error.code == Some(AUTHENTICATION_FAILED)
+        {
+            target.client = Client::with_options(options).map_err(|error| not_usable(&error))?;
+            asked = target.ask_facts().await.or(asked);
+        }
         let (facts, hello) = asked.map_err(|error| target.unreachable(&error, &uri))?;
         target.refuse_secondary(&hello)?;
         target.write_concern = journal::asked_for(target.write_concern, &facts);
@@ -241,7 +249,7 @@ impl MongoTarget {
             (_, Some(13)) => {
                 failed.hint("give a user and password, with --username or in the connection string")
             }
-            (_, Some(18)) => failed.hint(
+            (_, Some(AUTHENTICATION_FAILED)) => failed.hint(
                 "check user, password and authSource (--authentication-database); the user is \
                  looked for in that database alone",
             ),
