@@ -121,7 +121,7 @@ impl Running {
 
     /// Sends it a signal by name, such as `INT`.
     pub(crate) fn signal(&self, name: &str) {
-        let kill = format!("kill -{name} {}", self.child.id());
+        let kill = format!("kill -{name} {}", self.pid());
         let status = Command::new("sh").args(["-c", &kill]).status().expect("sh runs");
         assert!(status.success(), "{kill} failed");
     }
