@@ -6,6 +6,8 @@
 //! [`READ_BYTES`](crate::limits::READ_BYTES), more only while a larger document passes.
 
 pub mod demux;
+mod plausible;
+pub mod salvage;
 
 use crate::batch::Position;
 use crate::dump::archive;

@@ -52,7 +52,15 @@ pub struct Stream {
     start: usize,
     end: usize,
     offset: u64,
+    /// The most bytes asked of the source at once.
+    piece: usize,
+    /// Why nothing more can be read, once that is so.
+    failure: Option<Error>,
 }
+
+/// What is asked of a decompressor at once where damage is expected: what it had made of the piece
+/// in which it meets the damage is lost.
+const CAREFUL_BYTES: usize = 512;
 
 impl Stream {
     /// Opens a file that was examined before.
@@ -88,13 +96,34 @@ impl Stream {
     fn new(name: PathBuf, raw: Raw, compression: Compression) -> Result<Self, Error> {
         let source = Source::new(raw, compression).map_err(|error| unopened(&name, &error))?;
         let buffer = vec![0; READ_BYTES];
-        Ok(Self { name, compression, source, buffer, start: 0, end: 0, offset: 0 })
+        let (piece, failure) = (usize::MAX, None);
+        Ok(Self { name, compression, source, buffer, start: 0, end: 0, offset: 0, piece, failure })
     }
 
     /// Gives up waiting for more once the interrupt asks for it; a regular file is never waited
     /// for.
     pub fn interrupt_by(&mut self, interrupt: Interrupt) {
         self.source.interrupt_by(interrupt);
+    }
+
+    /// Reads compressed content in small pieces from here on, so that everything before damage is
+    /// there.
+    pub fn read_carefully(&mut self) {
+        if self.compression != Compression::None {
+            self.piece = CAREFUL_BYTES;
+        }
+    }
+
+    /// Why nothing more can be read, where it is not the end.
+    pub fn failure(&self) -> Option<&Error> {
+        self.failure.as_ref()
+    }
+
+    /// Brings at least `needed` bytes into the buffer; false where there are not as many, whether
+    /// because the content ends or because it cannot be read, which [`Self::failure`] tells.
+    #[inline]
+    pub fn reaches(&mut self, needed: usize) -> bool {
+        self.fill(needed).unwrap_or(false)
     }
 
     /// What it is called in errors.
@@ -151,13 +180,22 @@ impl Stream {
         if self.available() >= needed {
             return Ok(true);
         }
+        if let Some(failure) = &self.failure {
+            // A decompressor that has failed may say next that its content has ended.
+            return Err(failure.clone());
+        }
         self.make_room(needed);
         while self.available() < needed {
-            match self.source.read(&mut self.buffer[self.end..]) {
+            let room = self.buffer.len().min(self.end.saturating_add(self.piece));
+            match self.source.read(&mut self.buffer[self.end..room]) {
                 Ok(0) => return Ok(false),
                 Ok(count) => self.end += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.error(self.source.describe(&error))),
+                Err(error) => {
+                    let failure = self.error(self.source.describe(&error));
+                    self.failure = Some(failure.clone());
+                    return Err(failure);
+                }
             }
         }
         Ok(true)
