@@ -97,6 +97,20 @@ pub const CREATES_AHEAD: usize = 16;
 /// Failures of one kind shown with their `_id` in the report of a collection; the rest are counted.
 pub const FAILURE_SAMPLES: usize = 5;
 
+/// Lost stretches listed in the report of a collection; a file beside the lost bytes lists all.
+pub const LOST_STRETCHES_LISTED: usize = 1000;
+
+/// Bytes of a damaged dump that are kept aside, over all its files. What is lost of sound
+/// compression is a part of the dump's own size; only a bomb comes to more, and fills no disk.
+pub const LOST_BYTES_KEPT_MAX: u64 = 16 * 1024 * 1024 * 1024;
+
+/// What `inspect --deep` holds in memory of the `_id`s of one collection, or of an archive, before
+/// it uses a temporary file: half a million of them.
+pub const IDS_HELD_BYTES: usize = 16 * 1024 * 1024;
+
+/// What is read at once of each sorted part of a temporary file of `_id`s.
+pub const IDS_READ_BYTES: usize = 16 * 1024;
+
 /// Nesting that a document may have before it is called damaged. A server accepts 200 levels.
 pub const NESTING_MAX: usize = 200;
 

@@ -4,6 +4,7 @@ mod archive;
 mod feed;
 mod gathering;
 mod id;
+mod salvage;
 mod wanted;
 
 use std::collections::HashMap;
@@ -125,6 +126,9 @@ impl<T: Target> Intake<T> {
         let Some(mut reader) = self.open(collection)? else {
             return Ok(());
         };
+        if self.run.salvage.is_some() {
+            return self.read_around(collection, reader);
+        }
         let queue = match self.own_queue(collection) {
             Some(worker) => &self.own[worker],
             None => &self.shared,

@@ -213,6 +213,7 @@ impl Kept {
         let is_done = match report.exit_status {
             ExitStatus::Restored => true,
             ExitStatus::Failures => report.totals.indexes_failed == 0,
+            ExitStatus::Stopped => report.is_salvaged(),
             _ => false,
         };
         if is_done {
