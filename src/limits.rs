@@ -9,6 +9,9 @@ pub const DOCUMENT_BYTES_MIN: usize = 5;
 /// allows itself for internal documents such as oplog entries (`BSONObjMaxInternalSize`).
 pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024 + 16 * 1024;
 
+/// The largest document that a server stores for its users (`BSONObjMaxUserSize`).
+pub const DOCUMENT_BYTES_USER_MAX: usize = 16 * 1024 * 1024;
+
 /// The largest command document a server accepts is `DOCUMENT_BYTES_MAX`; this much of it is kept
 /// for the command's own fields (names, write concern, session, cluster time).
 pub const COMMAND_OVERHEAD_BYTES: usize = 16 * 1024;

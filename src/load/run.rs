@@ -135,7 +135,8 @@ fn announced(plan: &CollectionPlan) -> PlannedCollection {
 
 impl<T: Target> Run<T> {
     pub(super) fn new(assignment: Assignment<T>) -> (Self, Queues) {
-        let Assignment { plan, target, settings, observer, stop, ledger, salvage, began } = assignment;
+        let Assignment { plan, target, settings, observer, stop, ledger, salvage, began } =
+            assignment;
         let (loaded, to_index) = async_channel::bounded(plan.collections.len().max(1));
         let buffers = settings.workers + settings.readers + QUEUE_BATCHES;
         let run = Self {

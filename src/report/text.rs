@@ -253,7 +253,8 @@ impl Summary {
                 let reason = one_line(&stretch.reason);
                 format!("{name}{file} from byte {from} to {to}, {}: {reason}", bytes(stretch.bytes))
             });
-            let more = (lost.unlisted() > 0).then(|| format!("{name}{} more", count(lost.unlisted())));
+            let more =
+                (lost.unlisted() > 0).then(|| format!("{name}{} more", count(lost.unlisted())));
             listed.chain(more).collect()
         };
         let collections = report.collections.iter();
@@ -264,9 +265,10 @@ impl Summary {
             self.heading("lost", "nothing");
             return;
         }
-        let kept = salvage.folder.as_deref().map_or_else(String::new, |folder| {
-            format!(", kept in {}", one_line(folder))
-        });
+        let kept = salvage
+            .folder
+            .as_deref()
+            .map_or_else(String::new, |folder| format!(", kept in {}", one_line(folder)));
         self.heading("lost", &format!("{stretches}, {}{kept}", bytes(salvage.bytes)));
         self.list(lines.into_iter(), 4);
     }

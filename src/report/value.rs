@@ -394,7 +394,8 @@ impl Report {
     pub fn salvaged(&mut self, tally: &Tally, folder: Option<String>) {
         let elsewhere = tally.lost_elsewhere().clone();
         let all = || self.collections.iter().map(|one| &one.lost).chain([&elsewhere]);
-        let (stretches, bytes) = (all().map(|one| one.count).sum(), all().map(|one| one.bytes).sum());
+        let (stretches, bytes) =
+            (all().map(|one| one.count).sum(), all().map(|one| one.bytes).sum());
         let folder = folder.filter(|_| stretches > 0);
         self.salvage = Some(SalvageReport { folder, stretches, bytes, elsewhere });
     }
