@@ -216,7 +216,8 @@ impl Tally {
         if let Some(tally) = self.collections.get_mut(collection) {
             let lost = tally.origin_bytes_lost();
             tally.apply(at, event);
-            self.origin_bytes_lost += tally.origin_bytes_lost() - lost;
+            // What is read around damage is lost first and done after all.
+            self.origin_bytes_lost = self.origin_bytes_lost - lost + tally.origin_bytes_lost();
         }
         self.origin_bytes_done += self.origin_bytes_done_of(collection) - before;
     }

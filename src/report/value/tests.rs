@@ -132,3 +132,18 @@ fn lost_stretches_are_summed_and_make_a_run_incomplete() {
     assert!(clean.is_salvaged());
     assert_eq!(clean.salvage.expect("it was asked for").folder, None);
 }
+
+#[test]
+fn a_collection_that_is_lost_in_part_counts_as_done_in_the_end() {
+    let mut tally = Tally::default();
+    for event in [
+        Event::Planned { collections: vec![samples::planned("orders", 1000, 0)] },
+        Event::ReadBegan { collection: 0 },
+        samples::failed(0),
+        Event::DataEnded { collection: 0 },
+    ] {
+        tally.apply(Duration::from_secs(1), &event);
+    }
+    assert!(matches!(tally.collections()[0].state, State::Failed(_)));
+    assert_eq!(tally.collections()[0].origin_bytes_done(), 1000);
+}
