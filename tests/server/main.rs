@@ -34,6 +34,7 @@ mod options;
 mod preserve_uuid;
 mod recompression;
 mod replica_set;
+mod salvage;
 mod time_series;
 mod tls;
 mod users;

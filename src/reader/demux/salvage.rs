@@ -1,8 +1,9 @@
 //! Takes an archive apart around damage.
 //!
-//! Inside a block the next plausible document is looked for, everywhere the next header that names
-//! a collection of the list. What looks like such a header is never taken for a document, because
-//! the documents behind it are of its collection.
+//! A document whose inside alone is damaged is passed over. Behind any other damage the next header
+//! is looked for that names a collection of the list, and documents before it are not taken: the
+//! header of another block may be lost, so that they may be of another collection. For the same
+//! reason what looks like a header is never taken for a document.
 
 use crate::batch::Position;
 use crate::dump::archive::piece::{Piece, TERMINATOR};
@@ -54,7 +55,7 @@ pub(super) struct Search {
 /// What a search has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Anchor {
-    /// Nothing, or a document of the same block.
+    /// Nothing: it goes on where it was.
     Inside,
     /// A terminator, behind which a header or the end comes.
     Terminator,
@@ -136,9 +137,12 @@ impl Demux {
         };
         self.end_run(place);
         let Self { stream, places, states, .. } = self;
-        let listing = Listing { places, states, block: None };
-        let is_alone = listing.anchor_at(stream, length).is_some()
+        let listing = Listing { places, states };
+        let has_follower = listing.anchor_at(stream, length).is_some()
             || plausible::head_at(stream, length, first).is_some();
+        // A length that reaches just over the header of the next block looks right as well.
+        let is_alone =
+            has_follower && !(1..length).any(|at| listing.anchor_at(stream, at).is_some());
         let rest = if is_alone { Rest::Bytes(length) } else { Rest::Searched(1) };
         Some((error.to_string(), rest))
     }
@@ -174,8 +178,7 @@ impl Demux {
             return Passed::Stretch(self.end_search(&search, stretch));
         }
         let Self { stream, places, states, .. } = self;
-        let block = search.place.map(|place| states[place].beginning.unwrap_or_default());
-        let listing = Listing { places, states, block };
+        let listing = Listing { places, states };
         let mut found = Anchor::Inside;
         let count = search.open.pass(stream, |stream, at| {
             let anchor = listing.anchor_at(stream, at);
@@ -210,8 +213,6 @@ impl Demux {
 struct Listing<'a> {
     places: &'a Places,
     states: &'a [State],
-    /// With what the documents of the block begin, where the search is in one.
-    block: Option<Beginning>,
 }
 
 impl Listing<'_> {
@@ -222,15 +223,7 @@ impl Listing<'_> {
             let goes_on = self.is_header(stream, behind) || !stream.reaches(behind + 1);
             return goes_on.then_some(Anchor::Terminator);
         }
-        if self.is_header(stream, at) {
-            return Some(Anchor::Header);
-        }
-        let length = plausible::document_at(stream, at, self.block?)?;
-        let next = at + length;
-        let goes_on = self.block.is_some_and(|block| plausible::may_follow(stream, next, block))
-            || is_terminator(stream, next)
-            || self.is_header(stream, next);
-        goes_on.then_some(Anchor::Inside)
+        self.is_header(stream, at).then_some(Anchor::Header)
     }
 
     /// Whether it is the header of a collection in the list that is not at its end.
