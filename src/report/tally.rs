@@ -132,6 +132,7 @@ impl Tally {
                     counts.already_there += already_there;
                     counts.rejected += rejected;
                     counts.carried += documents;
+                    counts.inserted_before += inserted;
                 });
             }
             Event::Written {
@@ -363,7 +364,7 @@ impl Tally {
     pub fn rate_average(&self) -> Rate {
         let counts = self.counts;
         let amounts = Amounts {
-            documents: counts.inserted,
+            documents: counts.inserted - counts.inserted_before,
             bytes: counts.bytes_acknowledged,
             origin_bytes: counts.origin_bytes_acknowledged,
         };

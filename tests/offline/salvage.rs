@@ -153,9 +153,9 @@ fn lost_bytes_are_kept_and_listed() {
     assert_eq!(salvaged.number("/balance/inserted"), 2997, "{}", salvaged.stderr);
     let lost = [&bytes[700 * length..701 * length], &bytes[900 * length..902 * length]].concat();
     assert_eq!(salvaged.kept("shop.things.lost"), lost);
-    let list = String::from_utf8(salvaged.kept("lost.jsonl")).expect("text");
+    let lines = String::from_utf8(salvaged.kept("lost.jsonl")).expect("text");
     let lines: Vec<Value> =
-        list.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     for (line, from, to) in [(&lines[0], 700, 701), (&lines[1], 900, 902)] {
         assert_eq!((&line["from"], &line["to"]), (&(from * length).into(), &(to * length).into()));
         assert_eq!(line["kept_in"], "shop.things.lost");

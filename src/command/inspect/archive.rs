@@ -123,14 +123,12 @@ impl Scan<'_> {
     }
 
     fn lose(&mut self, place: Option<usize>, stretch: &Stretch, bytes: u64) {
-        match place.and_then(|place| self.places[place]) {
-            Some(collection) => deep::lose(&mut self.collections[collection], stretch, bytes),
-            None => {
-                let Stretch { from, reason, .. } = stretch;
-                let reason = format!("{reason}, at byte {from}; {bytes} bytes are lost");
-                self.strays.push(self.stray(reason));
-            }
+        if let Some(collection) = place.and_then(|place| self.places[place]) {
+            return deep::lose(&mut self.collections[collection], stretch, bytes);
         }
+        let Stretch { from, reason, .. } = stretch;
+        let reason = format!("{reason}, at byte {from}; {bytes} bytes are lost");
+        self.strays.push(self.stray(reason));
     }
 
     fn stray(&self, reason: String) -> SkippedPath {

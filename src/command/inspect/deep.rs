@@ -9,7 +9,7 @@ use crate::batch::Position;
 use crate::command::inspect::ids::{Duplicate, Ids};
 use crate::command::inspect::scan::{LISTED_MAX, count};
 use crate::command::inspect::{DeepFindings, InspectedCollection, Problem};
-use crate::dump::{CollectionMetadata, DumpEntry, IndexSpec};
+use crate::dump::{CollectionMetadata, DumpEntry, IndexSpec, Origin};
 use crate::frame::{Field, Frame};
 use crate::limits::{DOCUMENT_BYTES_MAX, DOCUMENT_BYTES_USER_MAX};
 use crate::reader::salvage::Stretch;
@@ -192,8 +192,7 @@ fn bad_id(id: &Field<'_>) -> Option<&'static str> {
 pub(super) fn judge_indexes(entry: &DumpEntry) -> Vec<Problem> {
     let indexes = entry.metadata.as_ref().map(|CollectionMetadata { indexes, .. }| indexes);
     let file = entry.metadata_path.as_deref();
-    let file =
-        file.or_else(|| entry.data.as_ref().map(|data| data.path())).unwrap_or(Path::new(""));
+    let file = file.or_else(|| entry.data.as_ref().map(Origin::path)).unwrap_or(Path::new(""));
     let problems = indexes.into_iter().flatten().enumerate().filter_map(|(number, index)| {
         let name = index.0.get_str("name").map_or_else(
             |_| format!("index {}", number + 1),

@@ -68,7 +68,7 @@ fn add_scoped(value: &[u8], out: &mut Vec<u8>) {
 /// A number by its value alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Number {
-    NotANumber,
+    Nan,
     Infinite {
         is_negative: bool,
     },
@@ -91,7 +91,7 @@ impl Number {
     fn add(self, out: &mut Vec<u8>) {
         out.push(DOUBLE);
         match self {
-            Self::NotANumber => out.push(0),
+            Self::Nan => out.push(0),
             Self::Infinite { is_negative } => out.extend([1, u8::from(is_negative)]),
             Self::Zero => out.push(2),
             Self::Dyadic { is_negative, odd, power } => {
@@ -125,7 +125,7 @@ impl Number {
         let exponent = i32::try_from(bits >> 52 & 0x7FF).unwrap_or_default();
         let fraction = bits & ((1 << 52) - 1);
         match exponent {
-            0x7FF if fraction != 0 => Self::NotANumber,
+            0x7FF if fraction != 0 => Self::Nan,
             0x7FF => Self::Infinite { is_negative },
             0 => Self::dyadic(is_negative, fraction, -1074),
             _ => Self::dyadic(is_negative, fraction | 1 << 52, exponent - 1075),
@@ -136,7 +136,7 @@ impl Number {
     fn decimal(bits: u128) -> Self {
         let is_negative = bits >> 127 == 1;
         match bits >> 122 & 0x1F {
-            0x1F => return Self::NotANumber,
+            0x1F => return Self::Nan,
             0x1E => return Self::Infinite { is_negative },
             _ => {}
         }

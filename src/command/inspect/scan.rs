@@ -89,14 +89,12 @@ fn read_around(mut reader: SalvageReader, collection: &mut InspectedCollection) 
             Salvaged::End => break,
         }
     }
-    deep::find_duplicates(ids, |_, duplicate, what| match duplicate {
-        Some(duplicate) => {
-            deep::find(collection, Sort::Duplicate, Some(duplicate.offset), || what);
+    deep::find_duplicates(ids, |_, duplicate, what| {
+        if let Some(duplicate) = duplicate {
+            return deep::find(collection, Sort::Duplicate, Some(duplicate.offset), || what);
         }
-        None => {
-            let file = collection.data.as_ref().map(|data| data.path.clone()).unwrap_or_default();
-            collection.problems.push(Problem { file, offset: None, what });
-        }
+        let file = collection.data.as_ref().map(|data| data.path.clone()).unwrap_or_default();
+        collection.problems.push(Problem { file, offset: None, what });
     });
 }
 

@@ -171,9 +171,10 @@ fn problems(inspection: &Inspection) -> String {
             0 => None,
             more => {
                 let is_deep = inspection.depth == super::Depth::Deep;
-                let findings = match is_deep {
-                    false => counted(more, "more damaged document", "more damaged documents"),
-                    true => counted(more, "more finding", "more findings"),
+                let findings = if is_deep {
+                    counted(more, "more finding", "more findings")
+                } else {
+                    counted(more, "more damaged document", "more damaged documents")
                 };
                 Some(format!("  {}: {findings}\n", collection.namespace))
             }

@@ -1,6 +1,5 @@
 //! Reads a collection's file around damage.
 
-use crate::error::Error;
 use crate::load::intake::feed::Feed;
 use crate::load::intake::wanted::Step;
 use crate::load::intake::{Intake, Reading};
@@ -16,7 +15,7 @@ enum Goes {
 
 impl<T: Target> Intake<T> {
     /// Reads one collection's documents into batches, as far as they can be read.
-    pub(super) fn read_around(&self, collection: usize, reader: Reader) -> Result<(), Error> {
+    pub(super) fn read_around(&self, collection: usize, reader: Reader) {
         let mut reader = reader.salvaging();
         let queue = match self.own_queue(collection) {
             Some(worker) => &self.own[worker],
@@ -40,7 +39,6 @@ impl<T: Target> Intake<T> {
         if let Reading::First = self.reading {
             self.run.tell_loss(collection);
         }
-        Ok(())
     }
 
     fn next_around(&self, feed: &mut Feed, reader: &mut SalvageReader) -> Goes {

@@ -18,7 +18,6 @@ impl<T: Target> ArchiveIntake<T> {
         archive: &Archive,
         mut told: Told,
     ) -> Result<(), Error> {
-        demux.read_carefully();
         while let Some(salvaged) = demux.next_salvaged()? {
             let goes_on = match salvaged {
                 Salvaged::Item(item) => self.take(item, &mut told),
