@@ -7,8 +7,11 @@ PYTHON ?= python3
 WITH_MONGOD = if [ -z "$$MONGODB_URI" ]; then \
 	MONGOD=$$($(PYTHON) scripts/mongod.py path) || exit 1; export MONGOD; fi
 
+# How long each fuzzer runs.
+SECONDS ?= 600
+
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-matrix sim mangle lint check bench docs clean
+.PHONY: help demo build test test-matrix sim mangle fuzz lint check bench docs clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\): .*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
@@ -31,6 +34,10 @@ sim: ## Restore into faulty and forgetful targets: SEED=n for one seed, SEEDS=n 
 
 mangle: ## Read mangled dumps: SEED=n for one seed, SEEDS=n for many
 	RESTORM_SEED=$(SEED) RESTORM_SEEDS=$(SEEDS) $(CARGO) test --locked --test offline mangling
+
+fuzz: ## Look for broken promises with changed seeds of each fuzzer: SECONDS=600
+	RESTORM_FUZZ_SECONDS=$(SECONDS) $(CARGO) test --locked --release --test offline \
+		changed_seeds -- --nocapture
 
 lint: ## Check the formatting and run clippy, where they are installed
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then set -x; $(CARGO) fmt --check; \

@@ -5,6 +5,7 @@
 mod collections;
 mod configuration;
 pub mod connection;
+mod damage;
 mod indexes;
 pub mod inspect;
 pub mod mongorestore;

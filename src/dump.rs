@@ -16,6 +16,7 @@ pub mod metadata;
 pub mod prelude;
 pub mod special;
 pub mod stream;
+pub mod temporary;
 pub mod writer;
 
 mod database;

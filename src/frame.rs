@@ -155,6 +155,11 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
+/// Whether a byte is the type of a field.
+pub fn is_kind(byte: u8) -> bool {
+    matches!(byte, 0x01..=0x13 | 0x7F | 0xFF)
+}
+
 /// How many of the bytes belong to a value of this type; the types are those of the specification,
 /// deprecated ones included.
 fn value_length(kind: u8, bytes: &[u8]) -> Result<usize, &'static str> {

@@ -9,6 +9,9 @@ pub const DOCUMENT_BYTES_MIN: usize = 5;
 /// allows itself for internal documents such as oplog entries (`BSONObjMaxInternalSize`).
 pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024 + 16 * 1024;
 
+/// The largest document that a server stores for its users (`BSONObjMaxUserSize`).
+pub const DOCUMENT_BYTES_USER_MAX: usize = 16 * 1024 * 1024;
+
 /// The largest command document a server accepts is `DOCUMENT_BYTES_MAX`; this much of it is kept
 /// for the command's own fields (names, write concern, session, cluster time).
 pub const COMMAND_OVERHEAD_BYTES: usize = 16 * 1024;
@@ -121,6 +124,20 @@ pub const CREATES_AHEAD: usize = 16;
 
 /// Failures of one kind shown with their `_id` in the report of a collection; the rest are counted.
 pub const FAILURE_SAMPLES: usize = 5;
+
+/// Lost stretches listed in the report of a collection; a file beside the lost bytes lists all.
+pub const LOST_STRETCHES_LISTED: usize = 1000;
+
+/// Bytes of a damaged dump that are kept aside, over all its files. What is lost of sound
+/// compression is a part of the dump's own size; only a bomb comes to more, and fills no disk.
+pub const LOST_BYTES_KEPT_MAX: u64 = 16 * 1024 * 1024 * 1024;
+
+/// What `inspect --deep` holds in memory of the `_id`s of one collection, or of an archive, before
+/// it uses a temporary file: half a million of them.
+pub const IDS_HELD_BYTES: usize = 16 * 1024 * 1024;
+
+/// What is read at once of each sorted part of a temporary file of `_id`s.
+pub const IDS_READ_BYTES: usize = 16 * 1024;
 
 /// Nesting that a document may have before it is called damaged. A server accepts 200 levels.
 pub const NESTING_MAX: usize = 200;

@@ -20,12 +20,14 @@ pub mod oplog;
 mod prepare;
 pub mod retry;
 mod run;
+mod salvage;
 mod settle;
 mod spool;
 pub mod stop;
 mod users;
 mod worker;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -132,6 +134,8 @@ pub struct Assignment<T> {
     pub stop: Stop,
     /// Where it is kept what is done, so that the run can be resumed.
     pub ledger: Option<Arc<Ledger>>,
+    /// Where what cannot be read is kept, if damage in the dump is read around.
+    pub salvage: Option<PathBuf>,
     /// The moment from which the times of events count.
     pub began: Instant,
 }

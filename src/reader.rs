@@ -6,6 +6,8 @@
 //! [`Stream`](crate::dump::stream).
 
 pub mod demux;
+mod plausible;
+pub mod salvage;
 
 use std::sync::Arc;
 

@@ -8,6 +8,7 @@
 pub mod event;
 pub mod format;
 pub mod json;
+pub mod lost;
 pub mod mongorestore;
 pub mod progress;
 mod pulse;

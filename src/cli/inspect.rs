@@ -6,15 +6,20 @@ use clap::Args;
 
 use crate::cli::output::{self, Stream};
 use crate::cli::source::SourceArgs;
-use crate::command::inspect::{self, InspectForm, InspectOptions};
+use crate::command::inspect::{self, Depth, InspectForm, InspectOptions};
 use crate::error::Error;
 use crate::exit::ExitStatus;
 
 /// Show what a dump holds and whether it is sound
 ///
-/// Every data file or the archive is read to its end, and the structure of every document and the
-/// checksums of an archive are checked. Damaged and
-/// cut files are named with the byte at which the damage begins, and the exit status is 1.
+/// Every data file or the archive is read to its end. The structure of every document and all
+/// checksums are checked: those of an archive, of gzip and of zstd. Damaged and cut files are named
+/// with the byte at which the damage begins, and the exit status is 1.
+///
+/// With --deep names and strings must be UTF-8 as well, documents no larger than a server stores,
+/// each _id one that a server takes and the only one of its value, whatever its number type, and
+/// the definitions of indexes sane. What lies behind damage is looked for and checked, too, and
+/// lost bytes are counted.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = after_help())]
 pub struct InspectArgs {
@@ -33,6 +38,11 @@ pub struct InspectArgs {
     #[arg(long, short, value_name = "NAME", requires = "db")]
     collection: Option<String>,
 
+    /// Check text, nesting, sizes, _ids and the definitions of indexes as well, and read on behind
+    /// damage
+    #[arg(long)]
+    deep: bool,
+
     /// Print JSON of the schema restorm.inspect/1 instead of a table
     #[arg(long)]
     json: bool,
@@ -42,6 +52,7 @@ fn after_help() -> String {
     format!(
         "Examples:\n  \
          restorm inspect dump\n  \
+         restorm inspect dump --deep\n  \
          restorm inspect dump --db shop --collection orders\n  \
          restorm inspect backup.archive\n  \
          ssh db1 mongodump --archive | restorm inspect --archive\n  \
@@ -55,8 +66,9 @@ impl InspectArgs {
     /// The arguments as options of the command.
     pub fn into_options(self) -> Result<InspectOptions, Error> {
         let form = if self.json { InspectForm::Json } else { InspectForm::Table };
+        let depth = if self.deep { Depth::Deep } else { Depth::Plain };
         let dump = self.source.source(self.dump.as_deref())?.location;
-        Ok(InspectOptions { dump, database: self.db, collection: self.collection, form })
+        Ok(InspectOptions { dump, database: self.db, collection: self.collection, depth, form })
     }
 }
 
@@ -92,6 +104,7 @@ mod tests {
             dump: Location::Path("dump".into()),
             database: None,
             collection: None,
+            depth: Depth::Plain,
             form: InspectForm::Table,
         };
         assert_eq!(options("").expect("parsed"), expected);
@@ -103,9 +116,10 @@ mod tests {
             dump: Location::Path("backup".into()),
             database: Some("shop".to_owned()),
             collection: Some("orders".to_owned()),
+            depth: Depth::Deep,
             form: InspectForm::Json,
         };
-        assert_eq!(options("backup -d shop -c orders --json").expect("parsed"), expected);
+        assert_eq!(options("backup -d shop -c orders --json --deep").expect("parsed"), expected);
     }
 
     #[test]

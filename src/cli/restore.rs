@@ -11,6 +11,7 @@ use crate::cli::collections::CollectionArgs;
 use crate::cli::connection::{
     ConnectionArgs, Server, StandardInput, Surroundings, split_positionals,
 };
+use crate::cli::damage::DamageArgs;
 use crate::cli::indexes::IndexArgs;
 use crate::cli::mongorestore::DropInArgs;
 use crate::cli::namespaces::NamespaceArgs;
@@ -148,6 +149,9 @@ pub struct RestoreArgs {
     resumption: ResumptionArgs,
 
     #[command(flatten)]
+    damage: DamageArgs,
+
+    #[command(flatten)]
     indexes: IndexArgs,
 
     /// Write the report as JSON to this file as well
@@ -261,6 +265,7 @@ impl RestoreArgs {
             commit_quorum: self.indexes.commit_quorum(),
             special: self.special.to_options()?,
             ledger: self.resumption.ledger(),
+            damage: self.damage.damage(),
             settings: LoadSettings {
                 readers: self.parallel_collections,
                 workers: self.workers(),
@@ -370,6 +375,7 @@ impl RestoreArgs {
         told.extend(self.collections.told());
         told.extend(self.indexes.told());
         told.extend(self.resumption.told());
+        told.extend(self.damage.told());
         let mut tell = |name: &str, value: String| {
             told.push(OptionValue { name: name.to_owned(), value });
         };
@@ -534,7 +540,7 @@ fn style(verbosity: Verbosity) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::restore::Validation;
+    use crate::command::restore::{Damage, Validation};
     use clap::Parser;
 
     #[derive(Parser)]
@@ -617,6 +623,17 @@ mod tests {
         assert_eq!(connection.journal, Some(Journal::Off));
         assert_eq!(connection.write_concern, WriteConcern::parse("1").ok());
         assert_eq!(options.told.len(), 14);
+    }
+
+    #[test]
+    fn damage_is_read_around_where_that_is_asked_for() {
+        let damage = |line| options(line).map(|options| options.damage);
+        assert_eq!(damage(""), Ok(Damage::EndsCollection));
+        assert_eq!(damage("--salvage"), Ok(Damage::ReadAround { folder: None }));
+        let folder = Some("kept".into());
+        assert_eq!(damage("--salvage --salvage-dir kept"), Ok(Damage::ReadAround { folder }));
+        assert!(damage("--salvage-dir kept").is_err());
+        assert_eq!(options("--salvage --salvage-dir kept").expect("parsed").told.len(), 2);
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! Looks through a dump: counts what it holds and finds what is damaged.
 
 mod archive;
+mod deep;
+mod id;
+mod ids;
 mod json;
 mod scan;
 mod text;
@@ -21,8 +24,30 @@ pub struct InspectOptions {
     pub database: Option<String>,
     /// Only this collection.
     pub collection: Option<String>,
+    /// How much is checked.
+    pub depth: Depth,
     /// How the outcome is shown.
     pub form: InspectForm,
+}
+
+/// How much is checked of a dump that is read to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Depth {
+    /// The structure of documents and all checksums.
+    #[default]
+    Plain,
+    /// Text, `_id`s, sizes and the definitions of indexes as well; damage is read around.
+    Deep,
+}
+
+impl Depth {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Deep => "deep",
+        }
+    }
 }
 
 /// How an inspection is shown.
@@ -45,6 +70,8 @@ pub struct Inspection {
     pub tool_version: Option<String>,
     /// The size of the archive in bytes, where the dump is one in a file.
     pub archive_bytes: Option<u64>,
+    /// How much was checked.
+    pub depth: Depth,
     /// The collections, in byte order of their names.
     pub collections: Vec<InspectedCollection>,
     /// Files and folders that are not restored, each with the reason.
@@ -85,6 +112,27 @@ pub struct InspectedData {
     pub without_id: u64,
     /// Documents whose inner structure is damaged.
     pub damaged: u64,
+    /// What only a deep inspection looks for.
+    pub deep: Option<DeepFindings>,
+}
+
+/// What a deep inspection found in a data file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeepFindings {
+    /// The levels of the most deeply nested document.
+    pub deepest: usize,
+    /// Stretches that are no documents.
+    pub lost_stretches: u64,
+    /// Their bytes, uncompressed.
+    pub lost_bytes: u64,
+    /// Documents with names or strings that are not UTF-8.
+    pub not_utf8: u64,
+    /// Documents with an `_id` that no server takes.
+    pub bad_ids: u64,
+    /// Documents larger than a server stores.
+    pub too_large: u64,
+    /// Documents whose `_id` one before them has.
+    pub duplicate_ids: u64,
 }
 
 impl InspectedData {
@@ -131,10 +179,11 @@ impl InspectedCollection {
         listed + self.unlisted()
     }
 
-    /// Damaged documents beyond those that are listed.
+    /// Findings beyond those that are listed.
     pub fn unlisted(&self) -> u64 {
         let damaged = self.data.as_ref().map_or(0, |data| data.damaged);
-        damaged.saturating_sub(scan::LISTED_MAX)
+        let deep = self.data.as_ref().and_then(|data| data.deep);
+        damaged.saturating_sub(scan::LISTED_MAX) + deep.map_or(0, |deep| deep.unlisted())
     }
 }
 
@@ -179,16 +228,16 @@ impl Inspection {
 pub fn run(options: &InspectOptions) -> Result<Inspection, Error> {
     let (database, collection) = (options.database.as_deref(), options.collection.as_deref());
     let inventory = Dump::at(&options.dump, database, collection)?.scan()?;
-    Ok(inspect(&inventory))
+    Ok(inspect(&inventory, options.depth))
 }
 
 /// Reads every data file of the inventory to its end, on all threads of the current rayon pool; an
 /// archive on the calling thread.
-pub fn inspect(inventory: &Inventory) -> Inspection {
+pub fn inspect(inventory: &Inventory, depth: Depth) -> Inspection {
     let archive = archive::archive_of(&inventory.entries);
     let (collections, strays) = match archive {
-        Some(archive) => archive::scan_all(archive, &inventory.entries),
-        None => (scan::scan_all(&inventory.entries), Vec::new()),
+        Some(archive) => archive::scan_all(archive, &inventory.entries, depth),
+        None => (scan::scan_all(&inventory.entries, depth), Vec::new()),
     };
     let skipped = inventory.skipped.iter().cloned().chain(inventory.set_aside());
     Inspection {
@@ -196,6 +245,7 @@ pub fn inspect(inventory: &Inventory) -> Inspection {
         server_version: inventory.server_version,
         tool_version: inventory.tool_version.clone(),
         archive_bytes: archive.and_then(crate::dump::archive::Archive::bytes),
+        depth,
         collections,
         skipped: skipped.chain(strays).collect(),
     }
@@ -224,6 +274,7 @@ mod tests {
                 largest: 1024,
                 without_id: 1,
                 damaged: 100,
+                deep: None,
             }),
             indexes: 2,
             problems: vec![
@@ -240,6 +291,7 @@ mod tests {
         };
         Inspection {
             archive_bytes: None,
+            depth: Depth::Plain,
             root: PathBuf::from("dump"),
             server_version: Some(ServerVersion::new(6, 0, 5)),
             tool_version: Some("100.18.0".to_owned()),

@@ -57,6 +57,8 @@ pub struct RestoreOptions {
     pub special: SpecialOptions,
     /// What is kept for a restore that goes on with this one.
     pub ledger: LedgerOptions,
+    /// What is done about damage in the dump.
+    pub damage: Damage,
     /// How the plan is run.
     pub settings: LoadSettings,
     /// Whether it is run at all.
@@ -77,6 +79,7 @@ impl RestoreOptions {
             commit_quorum: None,
             special: SpecialOptions::default(),
             ledger: LedgerOptions::default(),
+            damage: Damage::default(),
             settings: LoadSettings::default(),
             mode: Mode::Restore,
             told: Vec::new(),
@@ -91,6 +94,35 @@ impl RestoreOptions {
     /// Of kind [`ErrorKind::Usage`].
     pub fn check(&self) -> Result<(), Error> {
         special::check(self)
+    }
+}
+
+/// What is done about damage in a dump.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Damage {
+    /// It ends the reading of its collection, or of its archive.
+    #[default]
+    EndsCollection,
+    /// It is read around, and what is lost is kept aside.
+    ReadAround {
+        /// Where; beside the dump unless it is said.
+        folder: Option<PathBuf>,
+    },
+}
+
+impl Damage {
+    /// Where lost bytes of this dump are kept, if damage is read around.
+    fn folder(&self, dump: &Location) -> Option<PathBuf> {
+        let Self::ReadAround { folder } = self else {
+            return None;
+        };
+        let beside = || {
+            let path = std::path::absolute(dump.file()?).ok()?;
+            let name = path.file_name()?.to_string_lossy().into_owned();
+            Some(path.with_file_name(format!("{name}.salvage")))
+        };
+        // What comes through a pipe has no place of its own.
+        Some(folder.clone().or_else(beside).unwrap_or_else(|| PathBuf::from("dump.salvage")))
     }
 }
 
@@ -222,15 +254,26 @@ impl Prepared<'_> {
             } else {
                 ZeroTimestamps::Detoured
             },
+            document_check: match self.options.damage {
+                // Who reads around damage checks every document.
+                Damage::ReadAround { .. } => DocumentCheck::Extent,
+                Damage::EndsCollection => self.options.settings.document_check,
+            },
             ..self.options.settings
         };
         let mut context = self.context(&plan, description);
         let began = self.began;
         let ledger = kept.as_ref().map(|kept| Arc::clone(&kept.ledger));
-        let assignment = Assignment { plan, target, settings, observer, stop, ledger, began };
+        let salvage = self.options.damage.folder(&self.options.dump);
+        let kept_in = salvage.as_ref().map(|folder| folder.display().to_string());
+        let assignment =
+            Assignment { plan, target, settings, observer, stop, ledger, salvage, began };
         let (tally, ending) = load::load(assignment).await;
         context.outcome = outcome(&ending);
         let mut report = Report::new(&tally, context);
+        if kept_in.is_some() {
+            report.salvaged(&tally, kept_in);
+        }
         let ledger = kept.and_then(|kept| kept.close(&report));
         report.ledger = ledger.map(|path| path.display().to_string());
         Ok(Restored::Ran(Box::new(report)))

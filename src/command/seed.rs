@@ -180,7 +180,10 @@ mod tests {
         };
         run(&archive).expect("made");
         let inventory = crate::dump::Dump::locate(&file, None, None).and_then(|dump| dump.scan());
-        let inspection = crate::command::inspect::inspect(&inventory.expect("an archive"));
+        let inspection = crate::command::inspect::inspect(
+            &inventory.expect("an archive"),
+            crate::command::inspect::Depth::Plain,
+        );
         assert!(!inspection.has_problems());
         assert_eq!(inspection.totals().documents, 2000);
         assert_eq!(folder.path().read_dir().expect("listed").count(), 1);

@@ -73,6 +73,10 @@ pub struct Stream {
     budget: Option<Budget>,
     /// What was taken for the one that lies in the buffer; whoever keeps the document shares it.
     share: Option<Arc<Share>>,
+    /// Whether the content has come to its end, all of which is in the buffer.
+    has_ended: bool,
+    /// Why nothing more can be read, once that is so.
+    failure: Option<Error>,
 }
 
 impl Stream {
@@ -116,8 +120,21 @@ impl Stream {
                 (Source::Packed(packed), Vec::new())
             }
         };
+        let (start, end, offset, has_ended, failure) = (0, 0, 0, false, None);
         let (budget, share) = (None, None);
-        Ok(Self { name, compression, source, buffer, start: 0, end: 0, offset: 0, budget, share })
+        Ok(Self {
+            name,
+            compression,
+            source,
+            buffer,
+            start,
+            end,
+            offset,
+            budget,
+            share,
+            has_ended,
+            failure,
+        })
     }
 
     /// Gives up waiting for more once the interrupt asks for it; a regular file is never waited
@@ -146,6 +163,26 @@ impl Stream {
     /// What was taken for the large document that was gone past last; nothing for others.
     pub fn share(&self) -> Option<Arc<Share>> {
         self.share.clone()
+    }
+
+    /// Reads compressed content in small pieces from here on, so that everything before damage is
+    /// there. Comes before [`Self::unpack_aside`].
+    pub fn read_carefully(&mut self) {
+        if let Source::Packed(packed) = &mut self.source {
+            packed.read_carefully();
+        }
+    }
+
+    /// Why nothing more can be read, where it is not the end.
+    pub fn failure(&self) -> Option<&Error> {
+        self.failure.as_ref()
+    }
+
+    /// Brings at least `needed` bytes into the buffer; false where there are not as many, whether
+    /// because the content ends or because it cannot be read, which [`Self::failure`] tells.
+    #[inline]
+    pub fn reaches(&mut self, needed: usize) -> bool {
+        self.fill(needed).unwrap_or(false)
     }
 
     /// What it is called in errors.
@@ -205,6 +242,13 @@ impl Stream {
         if self.available() >= needed {
             return Ok(true);
         }
+        if let Some(failure) = &self.failure {
+            // A decompressor that has failed may say next that its content has ended.
+            return Err(failure.clone());
+        }
+        if self.has_ended {
+            return Ok(false);
+        }
         self.take_share(needed);
         if let Source::Plain { .. } = self.source {
             self.make_room(needed);
@@ -212,9 +256,16 @@ impl Stream {
         while self.available() < needed {
             match self.bring_more(needed) {
                 Ok(true) => {}
-                Ok(false) => return Ok(false),
+                Ok(false) => {
+                    self.has_ended = true;
+                    return Ok(false);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.error(unpack::describe(self.compression, &error))),
+                Err(error) => {
+                    let failure = self.error(unpack::describe(self.compression, &error));
+                    self.failure = Some(failure.clone());
+                    return Err(failure);
+                }
             }
         }
         Ok(true)

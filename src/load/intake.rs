@@ -4,6 +4,7 @@ mod archive;
 mod feed;
 mod gathering;
 mod id;
+mod salvage;
 mod wanted;
 
 use std::collections::HashMap;
@@ -156,6 +157,10 @@ impl<T: Target> Intake<T> {
             return Ok(());
         };
         reader.within(self.run.memory.clone());
+        if self.run.salvage.is_some() {
+            self.read_around(collection, reader);
+            return Ok(());
+        }
         let data = self.run.plan.collections[collection].data.as_ref();
         let is_small =
             data.and_then(Origin::file).is_some_and(|file| file.bytes < UNPACK_ASIDE_BYTES_MIN);

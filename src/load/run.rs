@@ -16,6 +16,7 @@ use crate::limits::QUEUE_BATCHES;
 use crate::load::gathered::Gathered;
 use crate::load::ledger::Ledger;
 use crate::load::prepare::with_retries;
+use crate::load::salvage::Salvage;
 use crate::load::settle::Settling;
 use crate::load::{Assignment, Ending, LoadSettings, Stop};
 use crate::memory::Budget;
@@ -46,6 +47,8 @@ pub(super) struct Run<T> {
     pub(super) settling: Settling,
     /// Where it is kept what is done.
     pub(super) ledger: Option<Arc<Ledger>>,
+    /// What is lost, where damage in the dump is read around.
+    pub(super) salvage: Option<Salvage>,
     /// By what this run is known, however often it is resumed.
     pub(super) id: ObjectId,
     collections: Vec<Progress>,
@@ -135,7 +138,8 @@ fn announced(plan: &CollectionPlan) -> PlannedCollection {
 
 impl<T: Target> Run<T> {
     pub(super) fn new(assignment: Assignment<T>) -> (Self, Queues) {
-        let Assignment { plan, target, settings, observer, stop, ledger, began } = assignment;
+        let Assignment { plan, target, settings, observer, stop, ledger, salvage, began } =
+            assignment;
         let (loaded, to_index) = async_channel::bounded(plan.collections.len().max(1));
         let buffers = settings.workers + settings.readers + QUEUE_BATCHES;
         let run = Self {
@@ -150,6 +154,7 @@ impl<T: Target> Run<T> {
             settling: Settling::new(target.acknowledgement()),
             id: ledger.as_ref().map_or_else(ObjectId::new, |ledger| ledger.run()),
             ledger,
+            salvage: salvage.map(Salvage::into),
             plan,
             target,
             settings,

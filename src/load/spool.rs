@@ -3,19 +3,14 @@
 //!
 //! Each entry stands behind the byte at which it lies in the archive.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 
 use crate::batch::Position;
+use crate::dump::temporary::unnamed;
 use crate::error::{Error, ErrorKind};
 use crate::frame::{self, Frame};
 use crate::load::oplog::{OplogFrame, OplogFrames};
-
-/// Names that are tried before the folder counts as unusable; one is taken only if another program
-/// means to be in the way.
-const NAMES_TRIED: u32 = 100;
 
 /// Entries that wait.
 #[derive(Debug)]
@@ -82,25 +77,6 @@ fn begins(entries: &mut BufReader<File>, at: &mut [u8]) -> io::Result<bool> {
     Ok(first == 1)
 }
 
-/// A new file that loses its name at once.
-fn unnamed(folder: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true).mode(0o600);
-    let mut tried = 0;
-    loop {
-        let path = folder.join(format!("restorm-oplog-{}-{tried}", std::process::id()));
-        match options.open(&path) {
-            Ok(file) => {
-                std::fs::remove_file(&path)?;
-                return Ok(file);
-            }
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            Err(error) if tried >= NAMES_TRIED => return Err(error),
-            Err(_) => tried += 1,
-        }
-    }
-}
-
 fn failed(error: &io::Error) -> Error {
     let folder = std::env::temp_dir();
     let message = format!("the oplog of the archive cannot be kept in a temporary file: {error}");
@@ -114,7 +90,6 @@ fn failed(error: &io::Error) -> Error {
 mod tests {
     use super::*;
     use bson::doc;
-    use std::os::unix::fs::MetadataExt;
 
     #[test]
     fn entries_come_back_in_their_order_with_their_places() {
@@ -135,17 +110,5 @@ mod tests {
     #[test]
     fn an_oplog_without_entries_is_one() {
         assert_eq!(Spool::create().expect("a file").frames().expect("read").count(), 0);
-    }
-
-    #[test]
-    fn the_file_has_no_name_and_is_for_its_owner_alone() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let in_the_way = folder.path().join(format!("restorm-oplog-{}-0", std::process::id()));
-        std::fs::write(in_the_way, "").expect("written");
-        let file = unnamed(folder.path()).expect("a file");
-        let metadata = file.metadata().expect("metadata");
-        assert_eq!((metadata.nlink(), metadata.mode() & 0o777), (0, 0o600));
-        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
-        assert!(unnamed(&folder.path().join("none")).is_err());
     }
 }

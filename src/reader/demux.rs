@@ -3,6 +3,8 @@
 //! A document is neither copied nor decoded. Checksums are taken over whole runs of documents as
 //! they lie in the buffer, before it is filled again, rather than document by document.
 
+pub mod salvage;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -17,6 +19,8 @@ use crate::error::Error;
 use crate::frame::Frame;
 use crate::memory::{Budget, Share};
 use crate::namespace::BUCKETS_PREFIX;
+use crate::reader::plausible::Beginning;
+use salvage::Search;
 
 /// Collections named in an error; more do not help.
 const NAMES_SHOWN: usize = 5;
@@ -55,13 +59,23 @@ pub enum Item<'a> {
 pub struct Demux {
     stream: Stream,
     collections: Vec<ListedCollection>,
-    places: HashMap<String, HashMap<String, usize>>,
+    places: Places,
     states: Vec<State>,
     at: At,
     /// The bytes of documents gone past since the current collection's checksum was updated.
     run: usize,
     /// The bytes of the archive itself that are counted as used up by a collection.
     origin_counted: u64,
+    /// Where what comes next is looked for behind damage.
+    search: Option<Search>,
+}
+
+/// The place in the list by database and by the names that a header may use.
+type Places = HashMap<String, HashMap<String, usize>>;
+
+/// The collection that a header names, if it is in the list.
+fn place_of(places: &Places, header: &BlockHeader<'_>) -> Option<usize> {
+    places.get(header.database)?.get(header.collection).copied()
 }
 
 /// How far a collection is.
@@ -73,6 +87,8 @@ struct State {
     /// Bytes of its documents that were gone past.
     bytes: u64,
     is_passed_over: bool,
+    /// With what its documents begin; told only where damage is read around.
+    beginning: Option<Beginning>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,7 +115,7 @@ impl Demux {
     pub fn open(archive: &Archive) -> Result<Self, Error> {
         let stream = archive.open()?;
         let collections = archive.collections().to_vec();
-        let mut places: HashMap<String, HashMap<String, usize>> = HashMap::new();
+        let mut places = Places::new();
         for (place, listed) in collections.iter().enumerate() {
             let (database, collection) =
                 (listed.namespace.database(), listed.namespace.collection());
@@ -111,7 +127,8 @@ impl Demux {
         }
         let states = collections.iter().map(|_| State::default()).collect();
         let origin_counted = stream.origin();
-        Ok(Self { stream, collections, places, states, at: At::Outside, run: 0, origin_counted })
+        let (at, search) = (At::Outside, None);
+        Ok(Self { stream, collections, places, states, at, run: 0, origin_counted, search })
     }
 
     /// Leaves the rest of the unpacking to a thread that runs what is returned; nothing where the
@@ -208,8 +225,7 @@ impl Demux {
             self.stream
                 .error(format!("documents without a header that names their collection: {what}"))
         })?;
-        let found = self.places.get(header.database).and_then(|one| one.get(header.collection));
-        let Some(&place) = found else {
+        let Some(place) = place_of(&self.places, &header) else {
             return Err(self.unlisted(&header));
         };
         let (is_end, stored) = (header.is_end, header.checksum);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::namespace::Namespace;
+use crate::report::lost::LostStretch;
 
 /// Something that happened during a run.
 ///
@@ -69,6 +70,13 @@ pub enum Event {
         bytes: u64,
         /// What is wrong with it.
         rejection: Rejection,
+    },
+    /// A stretch of the dump is damaged and was read around: what was in it is lost.
+    Lost {
+        /// The collection, where it lies among the documents of one.
+        collection: Option<usize>,
+        /// The stretch.
+        stretch: LostStretch,
     },
     /// The server answered for a batch; the three counts add up to the batch's documents.
     Written {

@@ -70,6 +70,7 @@ mod tests {
     fn the_schema_knows_every_field_of_every_object() {
         every_field_is_known(&samples::with_failures());
         every_field_is_known(&samples::with_users_and_oplog());
+        every_field_is_known(&samples::with_damage());
     }
 
     fn every_field_is_known(report: &Report) {

@@ -13,6 +13,7 @@ pub use special::{OplogTally, UsersTally};
 pub use stream::OneStream;
 
 use crate::report::event::{Event, Phase, PlannedCollection};
+use crate::report::lost::{Lost, LostStretch};
 use crate::report::rate::{Amounts, Pace, Peak, Rate, UNFINISHED_SHARE_MAX, share};
 
 /// The counts of a run so far.
@@ -34,6 +35,8 @@ pub struct Tally {
     phase: Option<(Phase, Duration)>,
     times: PhaseTimes,
     notes: Vec<Note>,
+    /// What is lost outside any collection.
+    lost_elsewhere: Lost,
     /// The one stream that all documents come from, where they do.
     stream: Option<OneStream>,
     special: special::Special,
@@ -65,6 +68,7 @@ impl Tally {
             | Event::Damaged { .. }
             | Event::Unsent { .. }
             | Event::Retried { .. } => self.apply_documents(at, event),
+            Event::Lost { collection, stretch } => self.lose(*collection, stretch),
             Event::Note { collection, text } => {
                 self.notes.push(Note { collection: *collection, text: text.clone() });
             }
@@ -99,6 +103,11 @@ impl Tally {
         self.collections = collections.iter().map(CollectionTally::new).collect();
         self.active.clear();
         self.origin_bytes = collections.iter().map(|planned| planned.origin_bytes).sum();
+    }
+
+    fn lose(&mut self, collection: Option<usize>, stretch: &LostStretch) {
+        let collection = collection.and_then(|collection| self.collections.get_mut(collection));
+        collection.map_or(&mut self.lost_elsewhere, |tally| &mut tally.lost).add(stretch);
     }
 
     fn begin_phase(&mut self, at: Duration, phase: Phase) {
@@ -208,7 +217,8 @@ impl Tally {
         if let Some(tally) = self.collections.get_mut(collection) {
             let lost = tally.origin_bytes_lost();
             tally.apply(at, event);
-            self.origin_bytes_lost += tally.origin_bytes_lost() - lost;
+            // What is read around damage is lost first and done after all.
+            self.origin_bytes_lost = self.origin_bytes_lost - lost + tally.origin_bytes_lost();
         }
         self.origin_bytes_done += self.origin_bytes_done_of(collection) - before;
     }
@@ -253,6 +263,11 @@ impl Tally {
     /// What became of the oplog, where one is replayed.
     pub fn oplog(&self) -> Option<&OplogTally> {
         self.special.oplog.as_ref()
+    }
+
+    /// What is lost of the dump outside any collection.
+    pub fn lost_elsewhere(&self) -> &Lost {
+        &self.lost_elsewhere
     }
 
     /// What a person should know.

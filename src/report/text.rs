@@ -10,6 +10,7 @@ use crate::report::Verbosity;
 use crate::report::format::{
     byte_rate, bytes, columns, count, counted, cut, duration, one_line, percent, whole,
 };
+use crate::report::lost::Lost;
 use crate::report::value::{CollectionState, Outcome, Report};
 
 /// The width of the labels on the left.
@@ -50,6 +51,7 @@ pub fn summary(report: &Report, style: &Style) -> String {
     summary.facts(report);
     summary.collections(report);
     summary.failed_collections(report);
+    summary.lost(report);
     summary.rejections(report);
     summary.failed_indexes(report);
     summary.skipped(report);
@@ -237,6 +239,38 @@ impl Summary {
             self.heading("failed", &format!("{number} could not be restored completely"));
             self.list(failed.into_iter(), 4);
         }
+    }
+
+    fn lost(&mut self, report: &Report) {
+        let Some(salvage) = &report.salvage else {
+            return;
+        };
+        let stretches = counted(salvage.stretches, "stretch", "stretches");
+        let of = |name: String, lost: &Lost| -> Vec<String> {
+            let listed = lost.stretches.iter().map(|stretch| {
+                let to = stretch.to.map_or_else(|| "its end".to_owned(), |to| format!("byte {to}"));
+                let (from, file) = (stretch.from, one_line(&stretch.file));
+                let reason = one_line(&stretch.reason);
+                format!("{name}{file} from byte {from} to {to}, {}: {reason}", bytes(stretch.bytes))
+            });
+            let more =
+                (lost.unlisted() > 0).then(|| format!("{name}{} more", count(lost.unlisted())));
+            listed.chain(more).collect()
+        };
+        let collections = report.collections.iter();
+        let mut lines: Vec<_> =
+            collections.flat_map(|one| of(format!("{}: ", one.namespace), &one.lost)).collect();
+        lines.extend(of(String::new(), &salvage.elsewhere));
+        if lines.is_empty() {
+            self.heading("lost", "nothing");
+            return;
+        }
+        let kept = salvage
+            .folder
+            .as_deref()
+            .map_or_else(String::new, |folder| format!(", kept in {}", one_line(folder)));
+        self.heading("lost", &format!("{stretches}, {}{kept}", bytes(salvage.bytes)));
+        self.list(lines.into_iter(), 4);
     }
 
     fn rejections(&mut self, report: &Report) {

@@ -9,6 +9,7 @@ use crate::exit::ExitStatus;
 use crate::limits::FAILURE_SAMPLES;
 use crate::namespace::Namespace;
 use crate::report::event::Rejection;
+use crate::report::lost::Lost;
 use crate::report::rate::Rate;
 use crate::report::tally::special::Progress;
 use crate::report::tally::{
@@ -140,10 +141,25 @@ pub struct Report {
     pub oplog: Option<OplogTally>,
     /// The ledger that a restore can go on with, where this one did not come to its end.
     pub ledger: Option<String>,
+    /// What became of damage, where it was to be read around.
+    pub salvage: Option<SalvageReport>,
     /// What of the dump was not restored, and why.
     pub skipped: Vec<Skipped>,
     /// What a person should know.
     pub notes: Vec<NoteReport>,
+}
+
+/// What became of damage that was read around.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SalvageReport {
+    /// The folder that the lost bytes are kept in; nothing where nothing is lost.
+    pub folder: Option<String>,
+    /// Lost stretches, over all collections and outside of them.
+    pub stretches: u64,
+    /// Their bytes, uncompressed.
+    pub bytes: u64,
+    /// Those outside any collection.
+    pub elsewhere: Lost,
 }
 
 /// Sums over the collections.
@@ -273,6 +289,8 @@ pub struct CollectionReport {
     pub indexes: Vec<IndexReport>,
     /// The documents the server refused, by code.
     pub failures: Vec<FailureReport>,
+    /// What is lost of its documents, where damage was read around.
+    pub lost: Lost,
 }
 
 /// How far a collection came.
@@ -367,10 +385,32 @@ impl Report {
             oplog: tally.oplog().cloned(),
             collections,
             ledger: None,
+            salvage: None,
             skipped: context.skipped,
         };
         report.exit_status = report.judge();
         report
+    }
+
+    /// Notes that damage was to be read around, and where what is lost is kept.
+    pub fn salvaged(&mut self, tally: &Tally, folder: Option<String>) {
+        let elsewhere = tally.lost_elsewhere().clone();
+        let all = || self.collections.iter().map(|one| &one.lost).chain([&elsewhere]);
+        let (stretches, bytes) =
+            (all().map(|one| one.count).sum(), all().map(|one| one.bytes).sum());
+        let folder = folder.filter(|_| stretches > 0);
+        self.salvage = Some(SalvageReport { folder, stretches, bytes, elsewhere });
+    }
+
+    /// Whether all that could be read around damage was read, so that another run brings no more.
+    pub fn is_salvaged(&self) -> bool {
+        let is_through =
+            |one: &CollectionReport| one.state == CollectionState::Done || one.data_time.is_some();
+        self.salvage.is_some()
+            && self.outcome == Outcome::Finished
+            && self.balance.unsent == 0
+            && self.totals.indexes_failed == 0
+            && self.collections.iter().all(is_through)
     }
 
     /// The exit status of what happened.
@@ -437,6 +477,7 @@ impl CollectionReport {
             data_time: tally.data_time(),
             indexes_planned: tally.planned.indexes,
             indexes: tally.indexes.iter().map(IndexReport::new).collect(),
+            lost: tally.lost.clone(),
             failures: tally
                 .failures
                 .iter()

@@ -364,6 +364,7 @@ fn run(
         observer: Arc::new(Silent),
         stop: Stop::new(),
         ledger: Some(Arc::new(ledger)),
+        salvage: None,
         began: Instant::now(),
     });
     let ended = runtime.block_on(async {

@@ -23,4 +23,5 @@ mod mangling;
 mod mixed_schema;
 mod mongorestore;
 mod options;
+mod salvage;
 mod simulation;

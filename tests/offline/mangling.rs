@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use restorm::batch::{BatchLimits, ZeroTimestamps};
-use restorm::command::inspect::{InspectForm, inspect};
+use restorm::command::inspect::{Depth, InspectForm, inspect};
 use restorm::command::restore::{Destination, OplogOptions, RestoreOptions, Restored, restore};
 use restorm::dump::writer::archive::{ArchiveWriter, ArchivedCollection};
 use restorm::dump::{ArchivePlace, CollectionMetadata, Compression, Dump, Inventory, Location};
@@ -97,7 +97,9 @@ fn look_at_archive(path: &Path, runtime: &tokio::runtime::Runtime) {
     let Ok(inventory) = dump.scan() else {
         return;
     };
-    let inspection = inspect(&inventory);
+    let inspection = inspect(&inventory, Depth::Plain);
+    let deep = inspect(&inventory, Depth::Deep);
+    assert!(deep.has_problems() || !inspection.has_problems(), "plain finds what deep misses");
     let table = inspection.shown(InspectForm::Table, Some(100));
     assert!(table.contains("total of "), "{table}");
     let (tally, ending) = run(&inventory, runtime);
@@ -245,7 +247,9 @@ fn look_at(root: &Path, runtime: &tokio::runtime::Runtime) {
     let Ok(inventory) = Dump::locate(root, None, None).and_then(|dump| dump.scan()) else {
         return;
     };
-    let inspection = inspect(&inventory);
+    let inspection = inspect(&inventory, Depth::Plain);
+    let deep = inspect(&inventory, Depth::Deep);
+    assert!(deep.has_problems() || !inspection.has_problems(), "plain finds what deep misses");
     let table = inspection.shown(InspectForm::Table, Some(100));
     assert!(table.contains("total of "), "{table}");
     let json = inspection.shown(InspectForm::Json, None);
@@ -289,6 +293,7 @@ fn run(inventory: &Inventory, runtime: &tokio::runtime::Runtime) -> (Tally, Endi
         settings,
         observer: Arc::new(Silent),
         ledger: None,
+        salvage: None,
         stop: Stop::new(),
         began: Instant::now(),
     });

@@ -189,6 +189,7 @@ fn load(manner: Manner, understands: bool, insertion: Insertion) -> (Arc<Strict>
         settings,
         observer: Arc::new(Silent),
         ledger: None,
+        salvage: None,
         stop: Stop::new(),
         began: Instant::now(),
     }));

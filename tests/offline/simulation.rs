@@ -148,6 +148,7 @@ fn run(seed: u64, root: &std::path::Path, scenario: &Scenario) -> Ended {
         settings: scenario.settings,
         observer,
         ledger: None,
+        salvage: None,
         stop: stop.clone(),
         began: Instant::now(),
     });

@@ -37,6 +37,7 @@ mod preserve_uuid;
 mod recompression;
 mod replica_set;
 mod resume;
+mod salvage;
 mod time_series;
 mod tls;
 mod users;

@@ -14,6 +14,7 @@ pub(super) fn json(inspection: &Inspection) -> Value {
         "root": inspection.root.display().to_string(),
         "server_version": inspection.server_version.map(|version| version.to_string()),
         "tool_version": inspection.tool_version,
+        "depth": inspection.depth.name(),
         "collections": inspection.collections.iter().map(collection).collect::<Vec<_>>(),
         "totals": {
             "collections": totals.collections,
@@ -48,6 +49,15 @@ fn collection(collection: &InspectedCollection) -> Value {
             "largest_document": data.largest,
             "documents_without_id": data.without_id,
             "documents_damaged": data.damaged,
+            "deep": data.deep.map(|deep| json!({
+                "deepest_level": deep.deepest,
+                "stretches_lost": deep.lost_stretches,
+                "bytes_lost": deep.lost_bytes,
+                "documents_not_utf8": deep.not_utf8,
+                "documents_with_bad_id": deep.bad_ids,
+                "documents_too_large": deep.too_large,
+                "documents_with_duplicate_id": deep.duplicate_ids,
+            })),
         })),
         "problems_total": collection.problem_count(),
         "problems": collection.problems.iter().map(|problem| json!({

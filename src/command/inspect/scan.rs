@@ -4,12 +4,15 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::{InspectedCollection, InspectedData, Problem};
+use super::deep::{self, Sort};
+use super::ids::Ids;
+use super::{Depth, InspectedCollection, InspectedData, Problem};
 use crate::batch::Position;
 use crate::dump::stream::INPUT_NAME;
 use crate::dump::{Compression, DataFile, DumpEntry, Origin};
 use crate::error::Error;
 use crate::frame::Frame;
+use crate::reader::salvage::{SalvageReader, Salvaged};
 use crate::reader::{self, Reader};
 
 /// Damaged documents listed for one file; more of them say nothing new.
@@ -19,16 +22,19 @@ pub(super) const LISTED_MAX: u64 = 5;
 ///
 /// The largest files come first, so that none is begun when the others end. The parallel bridge
 /// hands them out in this order, where a parallel slice would be cut in halves.
-pub(super) fn scan_all(entries: &[DumpEntry]) -> Vec<InspectedCollection> {
+pub(super) fn scan_all(entries: &[DumpEntry], depth: Depth) -> Vec<InspectedCollection> {
     let mut order: Vec<(usize, &DumpEntry)> = entries.iter().enumerate().collect();
     order.sort_by_key(|(_, entry)| std::cmp::Reverse(entry.data.as_ref().and_then(Origin::bytes)));
     let mut scanned: Vec<_> =
-        order.into_iter().par_bridge().map(|(place, entry)| (place, scan(entry))).collect();
+        order.into_iter().par_bridge().map(|(place, entry)| (place, scan(entry, depth))).collect();
     scanned.sort_unstable_by_key(|(place, _)| *place);
     scanned.into_iter().map(|(_, collection)| collection).collect()
 }
 
-fn scan(entry: &DumpEntry) -> InspectedCollection {
+fn scan(entry: &DumpEntry, depth: Depth) -> InspectedCollection {
+    if depth == Depth::Deep {
+        return scan_deeply(entry);
+    }
     let mut collection = unread(entry);
     match &entry.data {
         Some(Origin::File(file)) => {
@@ -41,6 +47,55 @@ fn scan(entry: &DumpEntry) -> InspectedCollection {
         Some(Origin::Segments(_)) | None => {}
     }
     collection
+}
+
+fn scan_deeply(entry: &DumpEntry) -> InspectedCollection {
+    let mut collection = unread(entry);
+    collection.problems.extend(deep::judge_indexes(entry));
+    let (data, reader) = match &entry.data {
+        Some(Origin::File(file)) => {
+            (nothing_of(&file.path, file.compression, Some(file.bytes)), reader::open(file))
+        }
+        Some(Origin::Input) => {
+            let data = nothing_of(Path::new(INPUT_NAME), Compression::None, None);
+            (data, reader::open_input(None))
+        }
+        Some(Origin::Segments(_)) | None => return collection,
+    };
+    let path = data.path.clone();
+    collection.data = Some(data);
+    match reader {
+        Ok(reader) => read_around(reader.salvaging(), &mut collection),
+        Err(error) => collection.problems.push(problem(&path, &error)),
+    }
+    collection
+}
+
+/// Reads all that can be read.
+fn read_around(mut reader: SalvageReader, collection: &mut InspectedCollection) {
+    if let Some(data) = &mut collection.data {
+        data.compression = reader.compression();
+    }
+    let (mut ids, mut lost) = (Ids::new(), 0);
+    loop {
+        match reader.read_next() {
+            Salvaged::Document(frame, position) => {
+                deep::look_at(frame, position, collection, 0, &mut ids);
+            }
+            Salvaged::Lost(bytes) => lost += bytes.len() as u64,
+            Salvaged::Stretch(stretch) => {
+                deep::lose(collection, &stretch, std::mem::take(&mut lost));
+            }
+            Salvaged::End => break,
+        }
+    }
+    deep::find_duplicates(ids, |_, duplicate, what| {
+        if let Some(duplicate) = duplicate {
+            return deep::find(collection, Sort::Duplicate, Some(duplicate.offset), || what);
+        }
+        let file = collection.data.as_ref().map(|data| data.path.clone()).unwrap_or_default();
+        collection.problems.push(Problem { file, offset: None, what });
+    });
 }
 
 /// A collection of which nothing has been read yet.
@@ -76,6 +131,7 @@ pub(super) fn nothing_of(
         largest: 0,
         without_id: 0,
         damaged: 0,
+        deep: None,
     }
 }
 
@@ -130,7 +186,7 @@ pub(super) fn look_at(
     }
 }
 
-fn count(frame: Frame<'_>, data: &mut InspectedData) {
+pub(super) fn count(frame: Frame<'_>, data: &mut InspectedData) {
     let bytes = frame.bytes().len() as u64;
     data.documents += 1;
     data.bytes += bytes;
@@ -171,7 +227,7 @@ mod tests {
     fn inspected(bytes: &[u8]) -> Inspection {
         let folder = tempfile::tempdir().expect("a folder");
         let entries = vec![entry(folder.path(), "orders", bytes)];
-        inspect(&Inventory { entries, ..Inventory::default() })
+        inspect(&Inventory { entries, ..Inventory::default() }, Depth::Plain)
     }
 
     #[test]
@@ -244,7 +300,7 @@ mod tests {
             .map(|name| entry(folder.path(), name, &bytes(&[doc! { "_id": 1 }])))
             .to_vec();
         std::fs::remove_file(folder.path().join("b.bson")).expect("removed");
-        let inspection = inspect(&Inventory { entries, ..Inventory::default() });
+        let inspection = inspect(&Inventory { entries, ..Inventory::default() }, Depth::Plain);
         let names: Vec<_> =
             inspection.collections.iter().map(|each| each.namespace.to_string()).collect();
         assert_eq!(names, ["shop.a", "shop.b", "shop.c"]);

@@ -44,6 +44,9 @@ fn header(inspection: &Inspection) -> String {
     if let Some(version) = &inspection.tool_version {
         parts.push(format!("taken by {version}"));
     }
+    if inspection.depth == super::Depth::Deep {
+        parts.push("checked deeply".to_owned());
+    }
     format!("{}\n\n", format::one_line(&parts.join(", ")))
 }
 
@@ -167,8 +170,13 @@ fn problems(inspection: &Inspection) -> String {
         let unlisted = match collection.unlisted() {
             0 => None,
             more => {
-                let documents = counted(more, "more damaged document", "more damaged documents");
-                Some(format!("  {}: {documents}\n", collection.namespace))
+                let is_deep = inspection.depth == super::Depth::Deep;
+                let findings = if is_deep {
+                    counted(more, "more finding", "more findings")
+                } else {
+                    counted(more, "more damaged document", "more damaged documents")
+                };
+                Some(format!("  {}: {findings}\n", collection.namespace))
             }
         };
         listed.chain(unlisted)

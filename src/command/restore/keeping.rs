@@ -215,9 +215,10 @@ impl Kept {
     /// a name of its own; returns where it is, if something can.
     pub(super) fn close(self, report: &Report) -> Option<PathBuf> {
         let totals = &report.totals;
-        let is_done = report.outcome == Outcome::Finished
+        let is_complete = report.outcome == Outcome::Finished
             && report.balance.unsent == 0
             && totals.collections_failed + totals.indexes_failed == 0;
+        let is_done = is_complete || report.is_salvaged();
         if is_done {
             self.ledger.ended();
         }

@@ -16,6 +16,10 @@ use crate::limits::{COMPRESSED_READ_BYTES, READ_BYTES, UNPACKED_CHUNKS};
 /// larger parts cost a copy of the chunk.
 pub(super) const ROOM_BEFORE: usize = READ_BYTES / 4;
 
+/// What is asked of a decompressor at once where damage is expected: what it had made of the piece
+/// in which it meets the damage is lost.
+const CAREFUL_BYTES: usize = 512;
+
 /// Uncompressed bytes, in a buffer of [`READ_BYTES`] that has [`ROOM_BEFORE`] them.
 pub(super) struct Chunk {
     pub(super) buffer: Vec<u8>,
@@ -66,7 +70,7 @@ impl Packed {
     }
 
     fn new(decoder: Decoder) -> Self {
-        let unpacker = Box::new(Unpacker { decoder, failed: None });
+        let unpacker = Box::new(Unpacker { decoder, piece: usize::MAX, failed: None });
         let chunks = Chunks::Here { unpacker, spare: Vec::new() };
         Self { chunks, consumed: 0, is_at_end: false }
     }
@@ -75,6 +79,13 @@ impl Packed {
     pub(super) fn interrupt_by(&mut self, interrupt: Interrupt) {
         if let Chunks::Here { unpacker, .. } = &mut self.chunks {
             unpacker.decoder.input().raw().interrupt_by(interrupt);
+        }
+    }
+
+    /// Asks the decompressor for little at once; too late where a thread unpacks already.
+    pub(super) fn read_carefully(&mut self) {
+        if let Chunks::Here { unpacker, .. } = &mut self.chunks {
+            unpacker.piece = CAREFUL_BYTES;
         }
     }
 
@@ -164,6 +175,8 @@ impl Unpacking {
 /// Unpacks one chunk after the other.
 struct Unpacker {
     decoder: Decoder,
+    /// The most bytes asked of the decompressor at once.
+    piece: usize,
     /// What went wrong behind the last chunk.
     failed: Option<io::Error>,
 }
@@ -202,7 +215,8 @@ impl Unpacker {
         }
         let mut end = ROOM_BEFORE;
         while end < buffer.len() {
-            match self.decoder.read(&mut buffer[end..]) {
+            let room = buffer.len().min(end.saturating_add(self.piece));
+            match self.decoder.read(&mut buffer[end..room]) {
                 Ok(0) => break,
                 Ok(count) => end += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

@@ -6,6 +6,8 @@
 //! on. What is put aside and what is open are bounded together; beyond the bound the largest open
 //! batches are sent before they are full.
 
+mod salvage;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -14,7 +16,7 @@ use crate::dump::archive::Archive;
 use crate::dump::inventory::{CollectionKind, Origin};
 use crate::error::{Error, ErrorKind};
 use crate::frame::Frame;
-use crate::limits::ARCHIVE_WAITING_BYTES_MAX;
+use crate::limits::{ARCHIVE_WAITING_BYTES_MAX, LARGE_DOCUMENT_BYTES};
 use crate::load::intake::feed::Feed;
 use crate::load::intake::gathering::{Begun, Gathering};
 use crate::load::intake::wanted::Step;
@@ -41,6 +43,14 @@ pub(super) struct ArchiveIntake<T> {
     /// Bytes in batches that are open or put aside.
     held: usize,
     held_max: usize,
+}
+
+/// What an archive's documents are of, and what was taken of it besides collections.
+struct Told {
+    /// The collection of the plan for each place in the list.
+    collections: Vec<Option<usize>>,
+    gathering: Gathering,
+    documents: u64,
 }
 
 /// What there is of one collection.
@@ -100,6 +110,9 @@ impl<T: Target> ArchiveIntake<T> {
             Demux::open(archive).and_then(|mut demux| {
                 demux.interrupt_by(self.intake.interrupt());
                 demux.within(self.intake.run.memory.clone());
+                if self.intake.run.salvage.is_some() {
+                    demux.read_carefully();
+                }
                 let goes_aside = self.intake.unpacks_aside;
                 let unpacking = if goes_aside { demux.unpack_aside() } else { None };
                 beside(unpacking, || self.take_apart(demux, archive, gathering))
@@ -122,54 +135,71 @@ impl<T: Target> ArchiveIntake<T> {
         &mut self,
         mut demux: Demux,
         archive: &Archive,
-        mut gathering: Gathering,
+        gathering: Gathering,
     ) -> Result<(), Error> {
         let collections = self.places(archive);
         let unplanned = collections.iter().enumerate().filter(|(_, planned)| planned.is_none());
         unplanned.for_each(|(place, _)| demux.pass_over(place));
-        let mut documents = 0_u64;
+        let mut told = Told { collections, gathering, documents: 0 };
+        if self.intake.run.salvage.is_some() {
+            return self.take_apart_around(demux, archive, told);
+        }
         while let Some(item) = demux.next_item()? {
-            match item {
-                Item::Document { place, frame, position } => {
-                    match collections[place] {
-                        Some(collection) => {
-                            self.push(collection, frame, position);
-                            if let Some(share) = demux.share() {
-                                self.send_large(collection, share);
-                            }
-                        }
-                        None => gathering.take(place, frame, position),
-                    }
-                    documents += 1;
-                    if !documents.is_multiple_of(LOOK_EVERY) {
-                        continue;
-                    }
-                }
-                Item::Begin { place } => {
-                    if let Some(collection) = collections[place] {
-                        self.gate = None;
-                        self.begin(collection);
-                    }
-                }
-                Item::End { place, position, checked } => match (collections[place], checked) {
-                    (Some(collection), checked) => {
-                        self.gate = None;
-                        self.end(collection, position, checked);
-                    }
-                    (None, checked) => {
-                        let is_ours =
-                            gathering.end(&self.intake.run, place, &checked, self.begun());
-                        if let (false, Err(error)) = (is_ours, checked) {
-                            self.note(format!("{error}; it is not restored"));
-                        }
-                    }
-                },
-            }
-            if !self.intake.run.goes_on() {
+            let large = Self::large(&item, &told);
+            if !self.take(item, &mut told) {
                 break;
+            }
+            if let (Some(collection), Some(share)) = (large, demux.share()) {
+                self.send_large(collection, share);
             }
         }
         Ok(())
+    }
+
+    /// The collection that a document belongs to, if it is large.
+    fn large(item: &Item<'_>, told: &Told) -> Option<usize> {
+        match item {
+            Item::Document { place, frame, .. } if frame.bytes().len() > LARGE_DOCUMENT_BYTES => {
+                told.collections[*place]
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes what comes next; says whether to go on.
+    fn take(&mut self, item: Item<'_>, told: &mut Told) -> bool {
+        let Told { collections, gathering, documents } = told;
+        match item {
+            Item::Document { place, frame, position } => {
+                match collections[place] {
+                    Some(collection) => self.push(collection, frame, position),
+                    None => gathering.take(place, frame, position),
+                }
+                *documents += 1;
+                if !documents.is_multiple_of(LOOK_EVERY) {
+                    return true;
+                }
+            }
+            Item::Begin { place } => {
+                if let Some(collection) = collections[place] {
+                    self.gate = None;
+                    self.begin(collection);
+                }
+            }
+            Item::End { place, position, checked } => match (collections[place], checked) {
+                (Some(collection), checked) => {
+                    self.gate = None;
+                    self.end(collection, position, checked);
+                }
+                (None, checked) => {
+                    let is_ours = gathering.end(&self.intake.run, place, &checked, self.begun());
+                    if let (false, Err(error)) = (is_ours, checked) {
+                        self.note(format!("{error}; it is not restored"));
+                    }
+                }
+            },
+        }
+        self.intake.run.goes_on()
     }
 
     /// The collection of the plan for each place in the archive's list.
@@ -244,6 +274,21 @@ impl<T: Target> ArchiveIntake<T> {
         }
     }
 
+    /// Goes past bytes of a collection that are lost.
+    fn pass_over(&mut self, collection: usize, before: Position, end: u64) {
+        let lane = &mut self.lanes[collection];
+        let Some(feed) = lane.feed.as_mut().filter(|_| !lane.is_closed) else {
+            return;
+        };
+        let held = feed.held_bytes();
+        let full = feed.pass_over(before, end);
+        let cut = full.as_ref().map_or(0, weight);
+        self.held = self.held + feed.held_bytes() + cut - held;
+        if let Some(batch) = full {
+            self.put_aside(collection, batch);
+        }
+    }
+
     /// A document where there should be none: of a view.
     fn push_closed(&self, collection: usize, position: Position) {
         let run = &self.intake.run;
@@ -262,7 +307,7 @@ impl<T: Target> ArchiveIntake<T> {
         }
         self.lanes[collection].position = position;
         self.cut(collection);
-        self.lanes[collection].ended = Some(checked);
+        self.lanes[collection].ended = Some(self.or_doubtful(collection, checked));
         self.intake.run.want(collection);
         self.hear();
         self.flush(collection);
@@ -362,6 +407,9 @@ impl<T: Target> ArchiveIntake<T> {
             feed.note_missing_ids(&run);
         }
         self.intake.note_missing(collection, feed.map_or(0, |feed| feed.documents()));
+        if let Reading::First = self.intake.reading {
+            run.tell_loss(collection);
+        }
         run.finish(collection);
     }
 
@@ -435,8 +483,15 @@ impl<T: Target> ArchiveIntake<T> {
             let lane = &self.lanes[collection];
             if !lane.is_closed && lane.ended.is_none() {
                 self.cut(collection);
-                self.lanes[collection].ended = Some(Err(incomplete.clone()));
-                run.fail_collection(collection, &incomplete);
+                let is_met = self.lanes[collection].feed.is_some();
+                let ended = match Err(incomplete.clone()) {
+                    ended if is_met => self.or_doubtful(collection, ended),
+                    ended => ended,
+                };
+                if ended.is_err() {
+                    run.fail_collection(collection, &incomplete);
+                }
+                self.lanes[collection].ended = Some(ended);
                 self.flush(collection);
             }
         }

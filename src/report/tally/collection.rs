@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::limits::FAILURE_SAMPLES;
 use crate::namespace::Namespace;
 use crate::report::event::{Event, PlannedCollection, Rejection};
+use crate::report::lost::Lost;
 use crate::report::rate::{Amounts, Pace, Rate, UNFINISHED_SHARE_MAX, share};
 use crate::report::tally::counts::Counts;
 
@@ -22,6 +23,8 @@ pub struct CollectionTally {
     pub indexes: Vec<IndexTally>,
     /// The documents the server refused, by the server's code.
     pub failures: BTreeMap<i32, Failures>,
+    /// What is lost of its documents.
+    pub lost: Lost,
     /// When reading began.
     pub began: Option<Duration>,
     /// When its last document was answered for.
@@ -85,6 +88,7 @@ impl CollectionTally {
             counts: Counts::default(),
             indexes: Vec::new(),
             failures: BTreeMap::new(),
+            lost: Lost::default(),
             began: None,
             data_ended: None,
             ended: None,

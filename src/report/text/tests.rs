@@ -200,3 +200,16 @@ fn users_and_the_oplog_have_lines_of_their_own() {
         assert!(text.contains(line), "{line}: {text}");
     }
 }
+
+#[test]
+fn lost_stretches_are_listed_with_their_file_and_bytes() {
+    let text = summary(&samples::with_damage(), &Style { width: 300, ..PLAIN });
+    for line in [
+        "  lost       3 stretches, 110 B, kept in dump.salvage",
+        "    shop.orders: dump/shop/orders.bson from byte 100 to byte 184, 84 B: a document claims",
+        "    shop.orders: dump/shop/orders.bson from byte 900 to its end, 10 B: a document claims",
+        "    dump/shop/orders.bson from byte 1200 to byte 1216, 16 B: a document claims",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{Context, DumpFacts, OptionValue, Outcome, Report, Skipped, TargetFacts};
 use crate::namespace::Namespace;
 use crate::report::event::{Event, OplogTime, Phase, PlannedCollection, Rejection, Standing};
+use crate::report::lost::LostStretch;
 use crate::report::tally::Tally;
 
 pub(crate) fn planned(collection: &str, origin_bytes: u64, indexes: usize) -> PlannedCollection {
@@ -205,6 +206,38 @@ pub(crate) fn with_failures() -> Report {
     report(&events, context())
 }
 
+/// A collection of which two stretches are lost, and an archive with damage outside its blocks.
+pub(crate) fn with_damage() -> Report {
+    let stretch = |from, to, bytes| LostStretch {
+        file: "dump/shop/orders.bson".into(),
+        from,
+        to,
+        bytes,
+        reason: "a document claims -40 bytes, fewer than the 5 of an empty one".into(),
+    };
+    let mut events = begin(vec![planned("orders", 1000, 0)]);
+    let lost = |collection, stretch| (400, Event::Lost { collection, stretch });
+    events.extend([
+        (300, Event::ReadBegan { collection: 0 }),
+        (400, Event::Read { collection: 0, documents: 10, bytes: 900 }),
+        lost(Some(0), stretch(100, Some(184), 84)),
+        lost(Some(0), stretch(900, None, 10)),
+        lost(None, stretch(1200, Some(1216), 16)),
+        (500, Event::CollectionFailed { collection: 0, error: "2 stretches are lost".into() }),
+        (600, written(0, [10, 0, 0], 900, 900)),
+        (600, Event::DataEnded { collection: 0 }),
+        (700, Event::CollectionEnded { collection: 0 }),
+        (700, Event::PhaseBegan(Phase::Ended)),
+    ]);
+    let mut tally = Tally::default();
+    for (millis, event) in &events {
+        tally.apply(Duration::from_millis(*millis), event);
+    }
+    let mut report = Report::new(&tally, context());
+    report.salvaged(&tally, Some("dump.salvage".into()));
+    report
+}
+
 /// A run with users, of which the server refused the merge, and an oplog with a limit.
 pub(crate) fn with_users_and_oplog() -> Report {
     let mut events = begin(vec![planned("orders", 1_000_000, 1)]);
@@ -282,6 +315,7 @@ pub(crate) fn all() -> Vec<Report> {
         clean(),
         with_failures(),
         with_users_and_oplog(),
+        with_damage(),
         interrupted(),
         failed_collection(),
         stopped(),

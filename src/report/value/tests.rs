@@ -117,3 +117,33 @@ fn codes_are_summed_over_collections_with_a_few_samples() {
         failures[&11000].samples.iter().map(|(namespace, _)| namespace.collection()).collect();
     assert_eq!(namespaces, ["orders", "orders", "orders", "orders", "items"]);
 }
+
+#[test]
+fn lost_stretches_are_summed_and_make_a_run_incomplete() {
+    let report = samples::with_damage();
+    let salvage = report.salvage.as_ref().expect("it was asked for");
+    assert_eq!((salvage.stretches, salvage.bytes, salvage.elsewhere.count), (3, 110, 1));
+    assert_eq!(salvage.folder.as_deref(), Some("dump.salvage"));
+    assert_eq!(report.exit_status, ExitStatus::Stopped);
+    assert!(report.is_salvaged() && report.is_balanced);
+    let mut clean = samples::clean();
+    assert!(!clean.is_salvaged());
+    clean.salvaged(&Tally::default(), Some("dump.salvage".into()));
+    assert!(clean.is_salvaged());
+    assert_eq!(clean.salvage.expect("it was asked for").folder, None);
+}
+
+#[test]
+fn a_collection_that_is_lost_in_part_counts_as_done_in_the_end() {
+    let mut tally = Tally::default();
+    for event in [
+        Event::Planned { collections: vec![samples::planned("orders", 1000, 0)] },
+        Event::ReadBegan { collection: 0 },
+        samples::failed(0),
+        Event::DataEnded { collection: 0 },
+    ] {
+        tally.apply(Duration::from_secs(1), &event);
+    }
+    assert!(matches!(tally.collections()[0].state, State::Failed(_)));
+    assert_eq!(tally.collections()[0].origin_bytes_done(), 1000);
+}

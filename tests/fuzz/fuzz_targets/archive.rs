@@ -1,0 +1,8 @@
+//! Fuzzes an archive, read as it is and around damage.
+#![no_main]
+
+#[path = "../subjects.rs"]
+#[expect(dead_code, reason = "each target has its own subject")]
+mod subjects;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| subjects::archive(bytes));
