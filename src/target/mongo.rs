@@ -6,6 +6,7 @@
 
 mod command;
 mod commit_quorum;
+mod conditions;
 mod connect;
 mod durability;
 mod errors;
@@ -48,6 +49,8 @@ pub struct MongoTarget {
     certain_concern: RawDocumentBuf,
     /// How the server is deployed.
     topology: Topology,
+    /// Whether the server keeps a journal.
+    has_journal: bool,
     /// What an acknowledged insert is worth.
     acknowledgement: Acknowledgement,
     /// Whether inserts are asked to keep zero timestamps (`bypassEmptyTsReplacement`).
