@@ -78,12 +78,31 @@ fn a_role_that_suffices_is_not_refused() {
     if lacks("what this dump holds", [6, 0]) {
         return;
     }
-    let restorer = server.user("restorer", &[role("restore", "admin")]);
-    for arguments in [&["--drop"][..], &["--drop", "--preserve-uuid"]] {
+    // To empty `system.js` takes more than the role for restores has.
+    let roles = [role("restore", "admin"), role("readWrite", "kitchen")];
+    let restorer = server.user("restorer", &roles);
+    for arguments in [
+        &["--db", "kitchen"][..],
+        &["--db", "kitchen", "--drop"],
+        &["--db", "kitchen", "--drop", "--preserve-uuid"],
+        &["--db", "odd"],
+    ] {
         let restored = Restore::new(&restorer, &genuine("full_6.0")).args(arguments).run().ended(0);
         let notes = restored.notes().join("\n");
         assert!(!notes.contains("bypassDocumentValidation"), "{notes}");
     }
+}
+
+#[test]
+fn a_run_that_removes_its_own_user_says_so_before() {
+    let (server, _root) = guarded();
+    let restorer = server.user("restorer", &[role("restore", "admin")]);
+    let restore = |arguments: &[&str]| {
+        Restore::new(&restorer, &genuine("full_6.0")).args(&["--dry-run"]).args(arguments).run()
+    };
+    let words = "--drop removes the user `restorer`, as whom this runs";
+    says(&restore(&["--drop"]).ended(0), &[words]);
+    assert!(!restore(&[]).ended(0).stdout.contains("as whom this runs"));
 }
 
 #[test]
@@ -190,11 +209,10 @@ fn names_that_no_server_takes_are_told_before() {
     let dump = Dump::new()
         .with("shop", "good", &numbered(3))
         .with("shop", "a%24b", &numbered(3))
-        .with("shop", ".hidden", &numbered(3))
         .with("longer", &long, &numbered(3));
     let restored = Restore::new(server.uri(), dump.path()).run().ended(1);
     assert_eq!(restored.balance(), [3, 3, 0, 0, 0]);
-    says(&restored, &["it holds a dollar", "it begins with a dot", "its name is too long"]);
+    says(&restored, &["it holds a dollar", "its name is too long"]);
     assert_eq!(server.databases(), ["shop"]);
 }
 

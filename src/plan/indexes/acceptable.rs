@@ -1,7 +1,6 @@
 //! Which index definitions a server refuses whatever the documents, and why.
 //!
-//! The rules are those of `index_key_validate.cpp`, `catalog/index_key_validate.cpp` and the access
-//! methods, as servers from 4.2 to 6.0 apply them. Only what is certain is judged here; the rest is
+//! The rules are those of `catalog/index_key_validate.cpp` and of the access methods, as servers from 4.2 to 6.0 apply them. Only what is certain is judged here; the rest is
 //! left to the server.
 
 use bson::{Bson, Document};
@@ -181,7 +180,10 @@ fn of_options(key: &Document, spec: &Document) -> Option<String> {
         return Some("an index cannot be sparse and partial".to_owned());
     }
     let is_id = key.len() == 1
-        && key.get("_id").and_then(number).is_some_and(|direction| direction.abs() == 1.0);
+        && key
+            .get("_id")
+            .and_then(number)
+            .is_some_and(|direction| direction.abs().total_cmp(&1.0).is_eq());
     is_id.then(|| "an index on _id alone is ascending, has no options and is there".to_owned())
 }
 

@@ -7,7 +7,8 @@ use crate::error::{Error, ErrorKind};
 use crate::facts::privileges::{Login, Privileges};
 use crate::namespace::Namespace;
 use crate::plan::preflight::{NAMES_SHOWN, shown};
-use crate::plan::{CollectionPlan, Creation, RestorePlan, Validation};
+use crate::plan::users::Content;
+use crate::plan::{CollectionPlan, Creation, ExistingPolicy, RestorePlan, Validation};
 
 const BYPASS: &str = "bypassDocumentValidation";
 
@@ -28,6 +29,7 @@ type Lacking = BTreeMap<BTreeSet<&'static str>, Vec<Namespace>>;
 /// judge, which is noted.
 pub(super) fn check(plan: &mut RestorePlan, login: &Login) -> Result<(), Error> {
     keep_validators(plan, login);
+    plan.notes.extend(removed(plan, login));
     let mut lacking = Lacking::new();
     for collection in &plan.collections {
         for (namespace, actions) in missing(collection, &login.privileges) {
@@ -43,6 +45,28 @@ pub(super) fn check(plan: &mut RestorePlan, login: &Login) -> Result<(), Error> 
         return Ok(());
     }
     Err(refused(login, &lacking, &of_cluster))
+}
+
+/// What to say where the run removes its own user: users and roles that the dump lacks go with
+/// `--drop`, and one that is replaced is another one.
+fn removed(plan: &RestorePlan, login: &Login) -> Option<String> {
+    let users = plan.users.as_ref()?;
+    let is_among = users.terms.database.as_ref().is_none_or(|of| *of == login.database);
+    if users.terms.existing == ExistingPolicy::Add || !is_among {
+        return None;
+    }
+    let name = format!("{}.{}", login.database, login.user);
+    if let Content::Read(accounts) = &users.content
+        && accounts.users.as_ref().is_none_or(|users| users.names.contains(&name))
+    {
+        return None;
+    }
+    Some(format!(
+        "--drop removes the user `{}`, as whom this runs, unless the dump brings it: what follows \
+         the users, such as views and indexes, fails then; leave --drop out, or bring the user \
+         into the dump",
+        login.user
+    ))
 }
 
 /// What is not allowed of what a collection takes, by the namespace that it is done to.
