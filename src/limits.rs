@@ -121,9 +121,13 @@ pub const RETRY_DELAY_ASKED_MAX: Duration = Duration::from_secs(60);
 /// looks for a server, so that a short failure is survived and a server that is gone is not.
 pub const STOP_GRACE: Duration = Duration::from_secs(10);
 
-/// The time between two looks at what is durable, and between two writings of the ledger: what a
-/// killed run has to send again, and rare enough to cost nothing.
+/// The time between two looks at what is durable: what is acknowledged within it has to be sent again
+/// after a kill where an acknowledgement alone is not durable.
 pub const SETTLE_INTERVAL: Duration = Duration::from_millis(200);
+
+/// The time between two syncs of the ledger: what has to be sent again after the machine itself has
+/// failed, and rare enough for a disk that is busy with something else.
+pub const LEDGER_SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Answers that wait to become durable, at most; beyond them workers wait as well. A fast server
 /// answers a few hundred batches in the interval, so that this many mean that it has fallen

@@ -197,7 +197,7 @@ async fn after_oplog<T: Target>(run: &Arc<Run<T>>, plan: &OplogPlan) {
     finish::create_views(run).await;
     if let Some(ledger) = &run.ledger {
         ledger.oplog();
-        run.flush_ledger();
+        run.sync_ledger().await;
     }
     let catalogue = oplog::replay(run, plan).await;
     run.observe(&Event::PhaseBegan(Phase::Indexes));

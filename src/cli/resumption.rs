@@ -98,7 +98,7 @@ fn is_password(word: &str) -> bool {
 /// A connection string without its password, whatever it is part of.
 fn without_password(word: &str) -> String {
     let (before, uri) = match word.split_once('=') {
-        Some((name, uri)) if name == "--uri" => ("--uri=", uri),
+        Some(("--uri", uri)) => ("--uri=", uri),
         _ => ("", word),
     };
     if !is_uri(uri) {

@@ -354,7 +354,9 @@ mod tests {
 
     fn secrets(documents: &[Vec<u8>]) -> Secrets {
         let mut secrets = Secrets::of(Path::new("dump"));
-        documents.iter().for_each(|document| secrets.push(document).expect("few"));
+        for document in documents {
+            secrets.push(document).expect("few");
+        }
         secrets
     }
 
@@ -377,8 +379,8 @@ mod tests {
     #[test]
     fn what_is_no_user_is_refused() {
         let role = bytes(&doc! { "_id": "shop.clerk", "role": "clerk", "db": "shop" });
-        let error =
-            part(Kind::User, secrets(&[role.clone()]), temporary(), None).expect_err("no user");
+        let error = part(Kind::User, secrets(std::slice::from_ref(&role)), temporary(), None)
+            .expect_err("no user");
         assert!(error.to_string().contains("no `user`"), "{error}");
         assert!(part(Kind::Role, secrets(&[role]), temporary(), None).is_ok());
         assert!(part(Kind::Role, secrets(&[vec![5, 0, 0, 0, 0]]), temporary(), None).is_err());

@@ -10,9 +10,12 @@ use std::time::{Duration, Instant};
 
 use restorm::batch::{BatchLimits, ZeroTimestamps};
 use restorm::command::inspect::{InspectForm, inspect};
-use restorm::dump::{ArchivePlace, Dump, Inventory, Location};
+use restorm::command::restore::{Destination, OplogOptions, RestoreOptions, Restored, restore};
+use restorm::dump::writer::archive::{ArchiveWriter, ArchivedCollection};
+use restorm::dump::{ArchivePlace, CollectionMetadata, Compression, Dump, Inventory, Location};
 use restorm::facts::ServerFacts;
 use restorm::load::{self, Assignment, DocumentCheck, Ending, LoadSettings, OnRejection, Stop};
+use restorm::namespace::Namespace;
 use restorm::plan::{self, Selection};
 use restorm::report::{Silent, Tally, tally};
 use restorm::target::null::NullTarget;
@@ -117,6 +120,57 @@ fn look_at_archive(path: &Path, runtime: &tokio::runtime::Runtime) {
         Ending::Finished | Ending::Stopped(_) => assert!(inspection.has_problems(), "{table}"),
         Ending::Interrupted => panic!("nobody asked for a stop"),
     }
+}
+
+#[test]
+fn mangled_users_and_oplogs_of_archives_never_panic_and_never_hang() {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let good = with_users_and_oplog();
+    each_seed(SEEDS / 2, |seed| {
+        let mut bytes = good.clone();
+        mangle(&mut bytes, &mut Chance::new(seed));
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("mangled.archive");
+        std::fs::write(&path, bytes).expect("written");
+        let mut options = RestoreOptions::new(path, Destination::Null);
+        options.special.oplog = Some(OplogOptions::default());
+        let restored = restore(&options, Arc::new(Silent), Stop::new(), Instant::now());
+        let Ok(Restored::Ran(report)) = runtime.block_on(restored) else {
+            return;
+        };
+        assert!(report.is_balanced, "{report:?}");
+        assert_eq!(report.balance.read, report.balance.inserted);
+    });
+}
+
+/// A small archive, most of which is users, roles and an oplog.
+fn with_users_and_oplog() -> Vec<u8> {
+    let genuine = |name: &str| std::fs::read(dumps().join(name)).expect("a genuine file");
+    let mut oplog = genuine("oplog_6.0/oplog.bson");
+    let mut end = 0;
+    while let Some(prefix) = oplog[end..].first_chunk::<4>().filter(|_| end < 4000) {
+        end += usize::try_from(i32::from_le_bytes(*prefix)).expect("a length");
+    }
+    oplog.truncate(end);
+    let parts = [
+        ("admin", "system.users", genuine("full_6.0/admin/system.users.bson")),
+        ("admin", "system.roles", genuine("full_6.0/admin/system.roles.bson")),
+        ("admin", "system.version", genuine("full_6.0/admin/system.version.bson")),
+        ("kitchen", "ids", genuine("full_6.0/kitchen/ids.bson")),
+        ("", "oplog", oplog),
+    ];
+    let listed = parts.each_ref().map(|(database, collection, _)| ArchivedCollection {
+        namespace: Namespace::new(*database, *collection),
+        metadata: CollectionMetadata::default(),
+    });
+    let mut archive =
+        ArchiveWriter::begin(Vec::new(), Compression::None, 1, None, &listed).expect("begun");
+    for (place, (_, _, documents)) in parts.iter().enumerate() {
+        archive.append(place, documents).expect("written");
+        archive.end(place).expect("ended");
+    }
+    archive.finish().expect("finished")
 }
 
 /// Writes a dump of one collection, a file of which is mangled.

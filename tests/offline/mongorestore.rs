@@ -93,6 +93,36 @@ fn wrong_usage_is_two_lines_and_ends_with_one() {
     );
 }
 
+/// What an oplog, users and roles cannot be combined with is told, under either name.
+#[test]
+fn what_would_restore_a_state_that_never_was_is_refused() {
+    for (options, reason) in [
+        ("--oplogReplay --nsInclude shop.*", "not replayed for a part of the collections"),
+        ("--oplogReplay --db shop", "not replayed for the database `shop` alone"),
+        ("--oplogReplay --db shop --collection orders", "the database `shop` alone"),
+        ("--oplogReplay --nsExclude shop.*", "not replayed for all but some collections"),
+        ("--oplogReplay --excludeCollection=x", "not replayed for all but some collections"),
+        ("--oplogReplay --excludeCollectionsWithPrefix=x", "for all but some collections"),
+        ("--oplogReplay --nsFrom a.* --nsTo b.*", "collections that get other names"),
+        ("--oplogReplay --oplogFile=o.bson --archive=a", "--oplog-file is not for an archive"),
+        ("--oplogLimit 5", "--oplog-replay"),
+        ("--oplogFile o.bson", "--oplog-replay"),
+        ("--restoreDbUsersAndRoles", "needs the database"),
+        ("--restoreDbUsersAndRoles --db admin", "not for the database admin"),
+    ] {
+        let line = format!("--null {options} dumps/full_6.0");
+        let finished = run(&line);
+        assert_eq!(finished.status, Some(1), "{options}: {}", finished.stderr);
+        let lines = sentences(&finished.stderr);
+        assert!(lines[0].starts_with("error parsing command line options: "), "{lines:?}");
+        assert!(lines[0].contains(reason), "{options}: {lines:?}");
+        let words: Vec<_> = std::iter::once("restore").chain(line.split_whitespace()).collect();
+        let restorm = Program::restorm(&words).in_folder(testdata()).run();
+        assert_eq!(restorm.status, Some(2), "{options}: {}", restorm.stderr);
+        assert!(restorm.stderr.contains(reason), "{options}: {}", restorm.stderr);
+    }
+}
+
 #[test]
 fn a_missing_dump_fails_with_the_counts_of_nothing() {
     let finished = run("--null nowhere");

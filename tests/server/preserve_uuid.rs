@@ -4,10 +4,11 @@ use crate::golden::{expected, found, only};
 use crate::support::dump::{Dump, genuine};
 use crate::support::raw::{document, int};
 use crate::support::{Restore, Server, differences, stored};
-use mongodb::bson::{Bson, doc};
+use mongodb::bson::{Bson, Document, Timestamp, doc};
 use serde_json::json;
 
 const UUID: &str = "00112233445546778899aabbccddeeff";
+const OTHER_UUID: &str = "ffeeddccbbaa49888766554433221100";
 
 /// The UUID of a collection, as dumps write it.
 fn uuid_of(server: &Server, database: &str, collection: &str) -> String {
@@ -63,6 +64,79 @@ fn better_than_the_peer_b21_a_live_collection_is_not_moved() {
     assert_eq!(stored(&server.client(), "d", "things").len(), 2);
     assert_eq!(found(&server).as_object().unwrap().len(), 1);
     assert_eq!(uuid_of(&server, "d", "things"), UUID);
+}
+
+/// A dump of `d.things` with its UUID, and an oplog that makes `d.made` and goes on with both; an
+/// entry at second 6 names `d.things`, but the UUID of a collection that nobody has.
+fn dump_with_oplog() -> Dump {
+    let uuid = |text: &str| mongodb::bson::Uuid::parse_str(text).expect("a UUID");
+    let entry = |second: u32, operation: &str, of: &str, ui: &str, object: Document| {
+        let time = Timestamp { time: second, increment: 1 };
+        doc! {
+            "ts": time, "t": 1_i64, "v": 2, "op": operation, "ns": of, "ui": uuid(ui), "o": object,
+        }
+    };
+    let nobodys = UUID.replace("00", "77");
+    let entries = [
+        entry(2, "i", "d.things", UUID, doc! { "_id": 2 }),
+        entry(3, "u", "d.things", UUID, doc! { "_id": 2, "n": 3 }),
+        entry(4, "c", "d.$cmd", OTHER_UUID, doc! { "create": "made" }),
+        entry(5, "i", "d.made", OTHER_UUID, doc! { "_id": 4 }),
+        entry(6, "i", "d.things", &nobodys, doc! { "_id": 6 }),
+    ];
+    let dump = dump_of("things");
+    let bytes: Vec<_> = entries
+        .into_iter()
+        .flat_map(|mut entry| {
+            if entry.get_str("op").unwrap() == "u" {
+                entry.insert("o2", doc! { "_id": 2 });
+            }
+            entry.to_vec().unwrap()
+        })
+        .collect();
+    dump.write("oplog.bson", &bytes);
+    dump
+}
+
+#[test]
+fn entries_of_an_oplog_find_collections_by_the_uuids_that_were_kept() {
+    let dump = dump_with_oplog();
+    let arguments = ["--drop", "--preserveUUID", "--oplogReplay"];
+    for server in [Server::lease(), Server::replica_set(&[])] {
+        let restore = || Restore::new(server.uri(), dump.path()).args(&arguments);
+        let refused = restore().run().ended(1);
+        let error = refused.report["outcome"]["error"].as_str().unwrap();
+        assert!(error.contains("--oplog-limit 6:1"), "the UUID is nobody's: {error}");
+        server.run("d", doc! { "drop": "made" });
+        let restored = restore().args(&["--oplogLimit", "6:1"]).run().ended(0);
+        assert_eq!(restored.report["oplog"]["operations"], 4);
+        assert_eq!(stored(&server.client(), "d", "things").len(), 2);
+        assert_eq!(stored(&server.client(), "d", "made").len(), 1);
+        assert_eq!(uuid_of(&server, "d", "things"), UUID);
+        assert_eq!(uuid_of(&server, "d", "made"), OTHER_UUID);
+    }
+}
+
+#[test]
+fn without_the_option_an_oplog_goes_by_names_alone() {
+    let server = Server::replica_set(&[]);
+    let dump = dump_with_oplog();
+    Restore::new(server.uri(), dump.path()).args(&["--oplogReplay"]).run().ended(0);
+    assert_eq!(stored(&server.client(), "d", "things").len(), 3);
+    assert_ne!(uuid_of(&server, "d", "things"), UUID);
+    assert_ne!(uuid_of(&server, "d", "made"), OTHER_UUID);
+}
+
+#[test]
+fn a_genuine_oplog_is_replayed_into_collections_with_their_uuids() {
+    let server = Server::replica_set(&[]);
+    let dump = genuine("oplog_6.0");
+    let arguments = ["--drop", "--preserveUUID", "--oplogReplay"];
+    Restore::new(server.uri(), &dump).args(&arguments).run().ended(0);
+    assert_eq!(differences(&expected("oplog_6.0"), &found(&server)), [""; 0]);
+    let text = std::fs::read_to_string(dump.join("live/acct.metadata.json")).unwrap();
+    let metadata: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(metadata["uuid"], uuid_of(&server, "live", "acct"));
 }
 
 #[test]

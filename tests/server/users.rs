@@ -6,28 +6,28 @@ use crate::support::{PASSWORD, Restore, Restored, Server, connect, differences, 
 use mongodb::bson::{Document, doc};
 use serde_json::{Value, json};
 
-const BOTH: [&str; 2] = ["system.users", "system.roles"];
+pub(crate) const BOTH: [&str; 2] = ["system.users", "system.roles"];
 
 /// The documents of a collection of `admin`, in the order of their `_id`s.
-fn kept(server: &Server, collection: &str) -> Vec<Document> {
+pub(crate) fn kept(server: &Server, collection: &str) -> Vec<Document> {
     sorted(&stored(&server.client(), "admin", collection))
 }
 
-fn sorted(documents: &[Vec<u8>]) -> Vec<Document> {
+pub(crate) fn sorted(documents: &[Vec<u8>]) -> Vec<Document> {
     let mut documents: Vec<_> =
         documents.iter().map(|bytes| Document::from_reader(&bytes[..]).unwrap()).collect();
     documents.sort_by_key(|document| document.get_str("_id").unwrap().to_owned());
     documents
 }
 
-fn names(server: &Server, collection: &str) -> Vec<String> {
+pub(crate) fn names(server: &Server, collection: &str) -> Vec<String> {
     let documents = kept(server, collection);
     documents.iter().map(|one| one.get_str("_id").unwrap().to_owned()).collect()
 }
 
 /// That nothing is left of the temporary collections.
 #[track_caller]
-fn is_clean(server: &Server) {
+pub(crate) fn is_clean(server: &Server) {
     let reply = server.run("admin", doc! { "listCollections": 1, "nameOnly": true });
     let text = reply.to_string();
     assert!(!text.contains("temp"), "{text}");
@@ -35,7 +35,7 @@ fn is_clean(server: &Server) {
 
 /// That no secret of the dump was shown.
 #[track_caller]
-fn is_discreet(restored: &Restored) {
+pub(crate) fn is_discreet(restored: &Restored) {
     let report = restored.report.to_string();
     for secret in ["SCRAM", "Weu7rMNULZJF", "P1h3VOIet0IW", "storedKey"] {
         for text in [&restored.stdout, &restored.stderr, &report] {

@@ -217,13 +217,12 @@ impl Users<'_> {
         }
         let schema = target.users_schema().await.map_err(|error| no_answer(&error))?;
         let terms = self.terms(schema);
-        let content = match self.awaited() {
-            Some(awaited) => Content::Awaited(awaited),
-            None => {
-                let (accounts, note) = terms.judge(self.dumped()?)?;
-                plan.notes.extend(note);
-                Content::Read(accounts)
-            }
+        let content = if let Some(awaited) = self.awaited() {
+            Content::Awaited(awaited)
+        } else {
+            let (accounts, note) = terms.judge(self.dumped()?)?;
+            plan.notes.extend(note);
+            Content::Read(accounts)
         };
         plan.users = Some(UsersPlan { content, terms });
         Ok(())

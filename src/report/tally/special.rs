@@ -35,7 +35,7 @@ pub struct UsersTally {
 pub struct OplogTally {
     /// How far it is.
     pub state: Progress,
-    /// The file.
+    /// The file, or the archive that holds it.
     pub path: String,
     /// Entries that were gone through.
     pub entries: u64,
