@@ -87,7 +87,7 @@ impl Privileges {
 
     /// Whether the action may be done to the collection.
     pub fn allow(&self, action: &str, namespace: &Namespace) -> bool {
-        self.covering(namespace).any(|resource| self.grants_action(&resource, action))
+        covering(namespace).any(|resource| self.grants_action(&resource, action))
     }
 
     /// Whether the action may be done to the server as a whole.
@@ -107,29 +107,28 @@ impl Privileges {
             .get(resource)
             .is_some_and(|actions| actions.contains(action) || actions.contains(ANY_ACTION))
     }
+}
 
-    /// The resources that a collection belongs to. Names with `system.` in front are covered by
-    /// their own name only, and those of `local` and `config` not by a privilege on any database.
-    fn covering(&self, namespace: &Namespace) -> impl Iterator<Item = Resource> {
-        let (database, collection) = (namespace.database(), namespace.collection());
-        let named = |database: &str, collection: &str| {
-            Resource::Collection(database.to_owned(), collection.to_owned())
-        };
-        let mut covering =
-            vec![Resource::Anything, named(database, collection), named("", collection)];
-        if !namespace.is_system() {
-            covering.push(named(database, ""));
-            if !matches!(database, "local" | "config") {
-                covering.push(named("", ""));
-            }
+/// The resources that a collection belongs to. Names with `system.` in front are covered by
+/// their own name only, and those of `local` and `config` not by a privilege on any database.
+fn covering(namespace: &Namespace) -> impl Iterator<Item = Resource> {
+    let (database, collection) = (namespace.database(), namespace.collection());
+    let named = |database: &str, collection: &str| {
+        Resource::Collection(database.to_owned(), collection.to_owned())
+    };
+    let mut covering = vec![Resource::Anything, named(database, collection), named("", collection)];
+    if !namespace.is_system() {
+        covering.push(named(database, ""));
+        if !matches!(database, "local" | "config") {
+            covering.push(named("", ""));
         }
-        if let Some(series) = collection.strip_prefix(BUCKETS_PREFIX) {
-            for (database, series) in [("", ""), (database, ""), ("", series), (database, series)] {
-                covering.push(Resource::Buckets(database.to_owned(), series.to_owned()));
-            }
-        }
-        covering.into_iter()
     }
+    if let Some(series) = collection.strip_prefix(BUCKETS_PREFIX) {
+        for (database, series) in [("", ""), (database, ""), ("", series), (database, series)] {
+            covering.push(Resource::Buckets(database.to_owned(), series.to_owned()));
+        }
+    }
+    covering.into_iter()
 }
 
 #[cfg(test)]

@@ -87,8 +87,8 @@ fn a_role_that_suffices_is_not_refused() {
         &["--db", "kitchen", "--drop", "--preserve-uuid"],
         &["--db", "odd"],
     ] {
-        let restored = Restore::new(&restorer, &genuine("full_6.0")).args(arguments).run().ended(0);
-        let notes = restored.notes().join("\n");
+        let ended = Restore::new(&restorer, &genuine("full_6.0")).args(arguments).run().ended(0);
+        let notes = ended.notes().join("\n");
         assert!(!notes.contains("bypassDocumentValidation"), "{notes}");
     }
 }

@@ -231,7 +231,7 @@ fn indexes_of_the_target_are_looked_at_where_more_are_added() {
         vec![doc! { "key": { "a": 1 }, "name": "x" }, doc! { "key": { "b": 1 }, "name": "b" }];
     let entries = vec![described("orders", doc! {}, specs)];
     let mut plan = plan_of(entries, Selection::default(), &facts);
-    assert_eq!(indexed(&plan), [namespace.clone()]);
+    assert_eq!(indexed(&plan), std::slice::from_ref(&namespace));
     let existing =
         vec![doc! { "key": { "_id": 1 }, "name": "_id_" }, doc! { "key": { "z": 1 }, "name": "x" }];
     let conditions = Conditions { indexes: vec![(namespace, existing)], ..Conditions::default() };

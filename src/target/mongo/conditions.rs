@@ -35,9 +35,8 @@ impl MongoTarget {
     }
 
     async fn asks_for_journal(&self, database: Option<&str>) -> bool {
-        let options = match self.run("admin", doc! { "getCmdLineOpts": 1 }).await {
-            Ok(options) => options,
-            Err(_) => return self.tries_journal(database).await,
+        let Ok(options) = self.run("admin", doc! { "getCmdLineOpts": 1 }).await else {
+            return self.tries_journal(database).await;
         };
         let storage =
             options.get_document("parsed").and_then(|parsed| parsed.get_document("storage"));
