@@ -1,7 +1,7 @@
 //! Which index definitions a server refuses whatever the documents, and why.
 //!
-//! The rules are those of `catalog/index_key_validate.cpp` and of the access methods, as servers from 4.2 to 6.0 apply them. Only what is certain is judged here; the rest is
-//! left to the server.
+//! The rules are those of `catalog/index_key_validate.cpp` and of the access methods, as servers
+//! from 4.2 to 6.0 apply them. Only what is certain is judged here; the rest is left to the server.
 
 use bson::{Bson, Document};
 
