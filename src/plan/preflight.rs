@@ -60,20 +60,22 @@ fn leave_out(plan: &mut RestorePlan, what: String, reason: String) {
     plan.skipped.push(Skipped { what, reason, is_problem: true });
 }
 
-/// Leaves indexes out that cannot stand beside those of the target.
+/// Tells of indexes that cannot stand beside those of the target. They are tried all the same: what
+/// is in their way may be gone by then, and a restore that is resumed builds what failed.
 fn beside_existing(plan: &mut RestorePlan, facts: &ServerFacts, conditions: &Conditions) {
     for (namespace, existing) in &conditions.indexes {
         let found = plan.collections.iter_mut().find(|one| one.namespace == *namespace);
         let Some(collection) = found else {
             continue;
         };
-        let planned = std::mem::take(&mut collection.indexes);
-        let together = together::judge(existing, planned, facts);
-        collection.indexes = together.kept;
+        let together = together::judge(existing, collection.indexes.clone(), facts);
+        let is_tried = |name: &String| together.impossible.iter().any(|(index, _)| index == name);
+        let is_kept = |name: &String| together.kept.iter().any(|index| index.name == *name);
+        collection.indexes.retain(|index| is_kept(&index.name) || is_tried(&index.name));
         collection.notes.extend(together.merged);
-        for (index, reason) in together.impossible {
-            leave_out(plan, format!("index `{index}` of {namespace}"), reason);
-        }
+        collection.notes.extend(together.impossible.into_iter().map(|(index, reason)| {
+            format!("index `{index}` will fail beside those of the target: {reason}")
+        }));
     }
 }
 

@@ -236,7 +236,9 @@ fn indexes_of_the_target_are_looked_at_where_more_are_added() {
         vec![doc! { "key": { "_id": 1 }, "name": "_id_" }, doc! { "key": { "z": 1 }, "name": "x" }];
     let conditions = Conditions { indexes: vec![(namespace, existing)], ..Conditions::default() };
     check(&mut plan, &facts, &conditions).expect("no refusal");
-    assert_eq!(plan.collections[0].indexes.len(), 1);
-    assert_eq!(plan.skipped[0].what, "index `x` of shop.orders");
+    assert_eq!(plan.collections[0].indexes.len(), 2, "it is tried all the same");
+    let note = "index `x` will fail beside those of the target: the collection has another index \
+                of this name";
+    assert_eq!(plan.collections[0].notes, [note]);
     assert_eq!(fresh(vec![described("orders", doc! {}, vec![])]).collections.len(), 1);
 }
