@@ -40,5 +40,4 @@ mod resume;
 mod time_series;
 mod tls;
 mod users;
-mod versions;
 mod write_concern;
