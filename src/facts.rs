@@ -1,5 +1,8 @@
 //! What a server is and can do, as far as a plan depends on it.
 
+pub mod conditions;
+pub mod privileges;
+
 /// A server's version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServerVersion {

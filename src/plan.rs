@@ -9,7 +9,9 @@ pub mod indexes;
 pub mod oplog;
 pub mod options;
 pub mod order;
+pub mod preflight;
 mod rename;
+mod requirements;
 pub mod selection;
 pub mod text;
 pub mod users;
@@ -255,8 +257,17 @@ impl Planning<'_> {
         if namespace != entry.namespace {
             notes.push(format!("renamed from `{}`", entry.namespace));
         }
+        let data_namespace = data_namespace(&namespace, entry.kind);
+        if let Some(fault) = requirements::illegal(&namespace, &data_namespace, self.facts) {
+            return Err(fault);
+        }
         let creation = self.creation(entry, &namespace)?;
         let mut options = self.options(entry, &mut notes)?;
+        if creation != Creation::Use
+            && let Some(reason) = requirements::missing(entry.kind, &options, self.facts)
+        {
+            return Err(reason);
+        }
         let uuid = match (self.selection.uuids, creation) {
             (UuidPolicy::Preserve, Creation::Create | Creation::DropAndCreate) => {
                 self.taken.choose(entry, &namespace, &mut notes)?
@@ -268,7 +279,7 @@ impl Planning<'_> {
         let expire_after_seconds = options.remove("expireAfterSeconds");
         let insertion = if is_capped { Insertion::InOrder } else { self.selection.insertion };
         Ok(CollectionPlan {
-            data_namespace: data_namespace(&namespace, entry.kind),
+            data_namespace,
             namespace,
             source: entry.namespace.clone(),
             kind: entry.kind,

@@ -2,6 +2,7 @@
 
 mod keeping;
 mod library;
+mod preflight;
 mod special;
 
 use std::path::PathBuf;
@@ -180,7 +181,8 @@ pub async fn restore(
         Destination::Null => {
             let facts = ServerFacts::null();
             let run = Prepared { options, layout, inventory, facts, began };
-            run.into(Arc::new(NullTarget), "nowhere (null target)", observer, stop).await
+            let plan = run.plan(&NullTarget).await?;
+            run.carry_out(plan, Arc::new(NullTarget), "nowhere (null target)", observer, stop).await
         }
         Destination::Server(connection) => {
             let (target, mut facts) = MongoTarget::connect(connection).await?;
@@ -192,10 +194,13 @@ pub async fn restore(
                 (UuidPolicy::Preserve, _) | (_, Start::Resumed) => ExistingDetail::Uuids,
             };
             let databases = databases.iter().map(String::as_str);
-            facts.existing = target.existing(databases, detail).await?;
+            facts.existing = target.existing(databases.clone(), detail).await?;
+            let target = target.with_journal_of(&facts, databases).await;
             let description = target.description().to_owned();
             let run = Prepared { options, layout, inventory, facts, began };
-            run.into(Arc::new(target), &description, observer, stop).await
+            let mut plan = run.plan(&target).await?;
+            preflight::check(&target, &run.facts, &mut plan).await?;
+            run.carry_out(plan, Arc::new(target), &description, observer, stop).await
         }
     }
 }
@@ -228,23 +233,27 @@ struct Prepared<'a> {
 }
 
 impl Prepared<'_> {
-    async fn into<T: Target>(
+    fn found(&self) -> Found<'_> {
+        let Self { options, layout, inventory, facts, .. } = self;
+        Found { options, layout, inventory, facts }
+    }
+
+    async fn plan<T: Target>(&self, target: &T) -> Result<RestorePlan, Error> {
+        let mut plan = plan::plan(&self.inventory, self.options.selection.clone(), &self.facts);
+        special::plan(self.found(), target, &mut plan).await?;
+        Ok(plan)
+    }
+
+    async fn carry_out<T: Target>(
         self,
+        mut plan: RestorePlan,
         target: Arc<T>,
         description: &str,
         observer: Arc<dyn Observer>,
         stop: Stop,
     ) -> Result<Restored, Error> {
-        let mut plan = plan::plan(&self.inventory, self.options.selection.clone(), &self.facts);
-        let found = Found {
-            options: self.options,
-            layout: &self.layout,
-            inventory: &self.inventory,
-            facts: &self.facts,
-        };
-        special::plan(found, target.as_ref(), &mut plan).await?;
         self.refuse_empty(&plan)?;
-        let kept = keeping::keep(found, &mut plan)?;
+        let kept = keeping::keep(self.found(), &mut plan)?;
         if self.options.mode == Mode::DryRun {
             return Ok(Restored::Planned(plan::text::describe(&plan)));
         }

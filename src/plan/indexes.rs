@@ -3,6 +3,9 @@
 //! Definitions pass through as the dump has them; what old servers accepted and new ones refuse is
 //! repaired, and each repair is listed. What no repair helps is left out with its reason.
 
+mod acceptable;
+pub(super) mod together;
+
 use bson::{Bson, Document, doc};
 
 use crate::dump::metadata::IndexSpec;
@@ -174,6 +177,10 @@ pub(super) fn plan(specs: &[IndexSpec], of: Surroundings<'_>) -> Fit {
         fit.indexes.push(IndexPlan { name, spec: made, expires, repairs });
     }
     tell_names_apart(&mut fit.indexes);
+    let together = together::judge(&[], std::mem::take(&mut fit.indexes), of.facts);
+    fit.indexes = together.kept;
+    fit.merged.extend(together.merged);
+    fit.impossible.extend(together.impossible);
     fit
 }
 
@@ -253,13 +260,14 @@ fn impossible(spec: &Document, name: &str, of: Surroundings<'_>) -> Option<Strin
              {FULL_NAME_BYTES_MAX}"
         ));
     }
-    None
+    acceptable::refusal(spec, of.options, of.facts)
 }
 
 /// The index's name, made from its key as a server would where the dump has none.
 fn named(spec: &mut Document, repairs: &mut Vec<String>) -> String {
-    if let Ok(name) = spec.get_str("name") {
-        return name.to_owned();
+    let given = spec.get_str("name").ok().map(str::to_owned);
+    if let Some(name) = given.as_ref().filter(|name| may_be_called(name)) {
+        return name.clone();
     }
     let parts: Vec<String> = spec
         .get_document("key")
@@ -267,8 +275,16 @@ fn named(spec: &mut Document, repairs: &mut Vec<String>) -> String {
         .unwrap_or_default();
     let name = parts.join("_");
     spec.insert("name", name.clone());
-    repairs.push(format!("it has no name and is called `{name}`"));
+    repairs.push(match given {
+        Some(given) => format!("`{given}` is no name for it, and it is called `{name}`"),
+        None => format!("it has no name and is called `{name}`"),
+    });
     name
+}
+
+/// Whether a server lets an index that is not the one on `_id` have this name.
+fn may_be_called(name: &str) -> bool {
+    !matches!(name, "" | "*" | "_id_") && !name.contains('\0')
 }
 
 fn plain(value: &Bson) -> String {

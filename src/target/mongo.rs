@@ -6,6 +6,7 @@
 
 mod command;
 mod commit_quorum;
+mod conditions;
 mod connect;
 mod durability;
 mod errors;
@@ -51,6 +52,8 @@ pub struct MongoTarget {
     certain_concern: RawDocumentBuf,
     /// How the server is deployed.
     topology: Topology,
+    /// Whether the server keeps a journal.
+    has_journal: bool,
     /// What an acknowledged insert is worth.
     acknowledgement: Acknowledgement,
     /// How long an insert may go unanswered.

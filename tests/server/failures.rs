@@ -209,7 +209,7 @@ fn a_user_without_rights_is_told_which_one_is_missing() {
     let server = Server::private(&["--auth"]);
     let reader = server.user("reader", &[doc! { "role": "read", "db": "shop" }]);
     let restored = Restore::new(&reader, &genuine("full_6.0/shop")).run().ended(1);
-    says(&restored, &["not authorized", "shop", "readWrite"]);
+    says(&restored, &["lacks rights", "insert on `shop.", "readWrite"]);
     keeps_the_password(&restored);
     assert_eq!(state_of(&connect(&reader), &["shop"]), json!({}));
 

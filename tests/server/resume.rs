@@ -302,6 +302,8 @@ fn what_is_done_is_not_sent_again_and_indexes_are_finished() {
     let index = doc! { "key": { "b": 1 }, "name": "a" };
     server.run("seed", doc! { "createIndexes": "c00001", "indexes": [index] });
     let restored = Restore::new(server.uri(), dump.path()).run().ended(3);
+    let told = "index `a` will fail beside those of the target";
+    assert!(restored.notes().iter().any(|note| note.contains(told)), "{}", restored.stderr);
     assert!(restored.report["ledger"].is_string());
     server.run("seed", doc! { "dropIndexes": "c00001", "index": "a" });
     let again = Restore::new(server.uri(), dump.path()).args(&["--resume"]).run().ended(0);

@@ -198,8 +198,13 @@ fn directions_of_old_servers() {
             (plain, keyed(doc! { "a.b": "hashed" }), sent(doc! { "a.b": "hashed" })),
             (
                 UNHASHED,
-                keyed(doc! { "a.b": "hashed", "c": "hashed", "d.e": "text" }),
-                sent(doc! { "a.b": 1, "c": "hashed", "d.e": "text" }),
+                keyed(doc! { "a.b": "hashed", "c": "hashed" }),
+                sent(doc! { "a.b": 1, "c": "hashed" }),
+            ),
+            (
+                UNHASHED,
+                keyed(doc! { "a.b": "hashed", "d.e": "text" }),
+                sent(doc! { "a.b": 1, "d.e": "text" }),
             ),
         ],
     );
@@ -238,7 +243,8 @@ fn of_definitions_that_conversion_makes_equal_the_first_is_built() {
     assert_eq!(fit.merged.len(), 2);
     assert!(fit.merged[0].contains("`second`") && fit.merged[0].contains("`first`"));
     let without = fitted(&specs, &doc! {}, IndexFixes::default(), "6.0.5");
-    assert_eq!(without.indexes.len(), 6);
+    assert_eq!(names(&without), ["first", "third", "plain", "partial", "other order"]);
+    assert_eq!(without.merged, ["index `second` is left out: it is the same as `first`"]);
 }
 
 #[test]
@@ -289,5 +295,90 @@ fn the_index_on_the_id_is_known_in_its_old_forms() {
             1,
             "{key}"
         );
+    }
+}
+
+/// What servers of these versions said of each definition when they were asked.
+#[test]
+fn what_a_server_refuses_is_known_before() {
+    let fits = "4.2.6 4.4.2 6.0.5";
+    for (spec, accepted_by) in [
+        (doc! { "key": {} }, ""),
+        (doc! { "key": { "": 1 } }, ""),
+        (doc! { "key": { "a..b": 1 } }, ""),
+        (doc! { "key": { ".a": 1 } }, ""),
+        (doc! { "key": { "a.": 1 } }, ""),
+        (doc! { "key": { "$a": 1 } }, ""),
+        (doc! { "key": { "a.$b": 1 } }, ""),
+        (doc! { "key": { "$id": 1 } }, ""),
+        (doc! { "key": { "a.$id": 1 } }, fits),
+        (doc! { "key": { "a": "nonsense" } }, ""),
+        (doc! { "key": { "a": "btree" } }, ""),
+        (doc! { "key": { "_id": -1 } }, ""),
+        (doc! { "key": { "_id": "hashed" } }, fits),
+        (doc! { "key": { "_id": 1 }, "partialFilterExpression": { "a": 1 } }, ""),
+        (doc! { "key": { "a": "hashed" }, "unique": true }, ""),
+        (doc! { "key": { "a": "hashed", "b": "hashed" } }, ""),
+        (doc! { "key": { "a": "hashed", "b": 1 } }, "4.4.2 6.0.5"),
+        (doc! { "key": { "a": "text" }, "unique": true }, fits),
+        (doc! { "key": { "a": "text", "b": 1, "c": "text" } }, ""),
+        (doc! { "key": { "b": 1, "a": "text", "c": "text" } }, fits),
+        (doc! { "key": { "a": "text" }, "collation": { "locale": "fr" } }, ""),
+        (doc! { "key": { "$**": 1 } }, fits),
+        (doc! { "key": { "a.$**": 1 } }, fits),
+        (doc! { "key": { "$**": "text" } }, fits),
+        (doc! { "key": { "$**.a": 1 } }, ""),
+        (doc! { "key": { "$**": -1 } }, ""),
+        (doc! { "key": { "$**": 1 }, "unique": true }, ""),
+        (doc! { "key": { "$**": 1 }, "sparse": true }, ""),
+        (doc! { "key": { "$**": 1 }, "unique": false }, fits),
+        (doc! { "key": { "$**": 1 }, "expireAfterSeconds": 5 }, ""),
+        (doc! { "key": { "$**": 1, "b": 1 } }, ""),
+        (doc! { "key": { "a": 1 }, "wildcardProjection": { "b": 1 } }, ""),
+        (doc! { "key": { "a": 1, "b": 1 }, "expireAfterSeconds": 5 }, ""),
+        (doc! { "key": { "a": 1 }, "expireAfterSeconds": -1 }, ""),
+        (doc! { "key": { "a": 1 }, "expireAfterSeconds": 2_147_483_648_i64 }, ""),
+        (doc! { "key": { "a": 1 }, "expireAfterSeconds": 1.5 }, fits),
+        (doc! { "key": { "a": 1 }, "expireAfterSeconds": "5" }, ""),
+        (doc! { "key": { "a": 1 }, "expireAfterSeconds": true }, ""),
+        (doc! { "key": { "a": "hashed" }, "expireAfterSeconds": 5 }, fits),
+        (doc! { "key": { "_id": -1 }, "expireAfterSeconds": 5 }, ""),
+        (doc! { "key": { "a": 1 }, "sparse": true, "partialFilterExpression": {} }, ""),
+        (doc! { "key": { "a": 1 }, "partialFilterExpression": "x" }, ""),
+        (doc! { "key": { "a": "2d" }, "bits": 40 }, ""),
+        (doc! { "key": { "b": 1, "a": "2d" } }, ""),
+        (doc! { "key": { "a": "2d", "b": "2dsphere" } }, ""),
+        (doc! { "key": { "a": "2d" }, "unique": true }, fits),
+        (doc! { "key": { "a": "2d" }, "collation": { "locale": "fr" } }, ""),
+        (doc! { "key": { "a": "2dsphere" }, "collation": { "locale": "fr" } }, fits),
+        (doc! { "key": { "a": "geoHaystack", "b": 1 }, "bucketSize": 1 }, "4.2.6 4.4.2"),
+    ] {
+        for version in fits.split(' ') {
+            let mut spec = spec.clone();
+            spec.insert("name", "named");
+            let fit = fitted(&[spec.clone()], &doc! {}, IndexFixes::default(), version);
+            let is_accepted = accepted_by.contains(version);
+            assert_eq!(fit.indexes.len(), usize::from(is_accepted), "{version} {spec}: {fit:?}");
+            assert_eq!(fit.impossible.len(), usize::from(!is_accepted), "{version} {spec}");
+        }
+    }
+}
+
+#[test]
+fn a_name_that_no_index_can_have_is_replaced() {
+    for name in ["", "*", "_id_"] {
+        let plan = one(doc! { "key": { "a": 1 }, "name": name });
+        assert_eq!(plan.name, "a_1");
+        assert_eq!(plan.repairs, [format!("`{name}` is no name for it, and it is called `a_1`")]);
+    }
+}
+
+#[test]
+fn a_capped_collection_of_6_0_deletes_by_its_size_alone() {
+    let spec = [doc! { "key": { "a": 1 }, "name": "a", "expireAfterSeconds": 5 }];
+    let capped = doc! { "capped": true, "size": 4096 };
+    for (version, expected) in [("5.0.4", 1), ("6.0.5", 0), ("7.0.2", 0), ("7.1.0", 1)] {
+        let fit = fitted(&spec, &capped, IndexFixes::default(), version);
+        assert_eq!(fit.indexes.len(), expected, "{version}");
     }
 }

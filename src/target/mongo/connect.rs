@@ -219,6 +219,7 @@ impl MongoTarget {
             certain_concern: write_concern.clone(),
             write_concern,
             topology: Topology::Standalone,
+            has_journal: true,
             acknowledgement: Acknowledgement::Durable,
             answer_within: connection.answer_within,
             keeps_zero_timestamps: false,
@@ -238,14 +239,18 @@ impl MongoTarget {
         let (facts, hello) = asked.map_err(|error| target.unreachable(&error, &uri))?;
         target.refuse_secondary(&hello)?;
         target.left_out = LeftOut::of(facts.product);
-        target.acknowledge(&facts);
         target.keeps_zero_timestamps = facts.keeps_zero_timestamps();
         target.ignores_unknown_index_options = facts.ignores_unknown_index_options();
         Ok((target, facts))
     }
 
     /// Settles how writes are acknowledged, and what that is worth.
-    fn acknowledge(&mut self, facts: &ServerFacts) {
+    pub(super) fn acknowledge(&mut self, facts: &ServerFacts) {
+        self.topology = facts.topology;
+        if !self.has_journal {
+            self.acknowledge_without_journal(facts);
+            return;
+        }
         let concern = journal::asked_for(self.write_concern.clone(), facts);
         let (concern, is_raised) = durability::raised(concern, facts);
         if is_raised {
@@ -254,13 +259,28 @@ impl MongoTarget {
                  every batch waits for a majority and its journal",
             );
         }
-        self.topology = facts.topology;
         self.acknowledgement = durability::of(&concern, facts);
         self.certain_concern = match self.acknowledgement {
             Acknowledgement::Durable => concern.clone(),
             Acknowledgement::Volatile => durability::certain(&concern),
         };
         self.write_concern = concern;
+    }
+
+    /// The same where nothing can wait for a journal: a majority is in a checkpoint then, but for
+    /// standalone servers before 5.0, which confirm it at once.
+    fn acknowledge_without_journal(&mut self, facts: &ServerFacts) {
+        if facts.topology == Topology::Standalone && facts.version < journal::WAITED_FOR {
+            self.left_out.note(
+                "the server runs without a journal (--nojournal) and confirms documents that it \
+                 loses if it ends badly before its next checkpoint",
+            );
+            return;
+        }
+        self.acknowledgement = durability::of(&self.write_concern, facts);
+        if self.acknowledgement == Acknowledgement::Volatile {
+            self.certain_concern = durability::certain_without_journal(&self.write_concern);
+        }
     }
 
     fn unreachable(&self, error: &TargetError, uri: &ServerUri) -> Error {

@@ -59,7 +59,15 @@ pub(super) fn raised(concern: RawDocumentBuf, facts: &ServerFacts) -> (RawDocume
 
 /// A write concern after which nothing can be lost, with the patience of another.
 pub(super) fn certain(concern: &RawDocumentBuf) -> RawDocumentBuf {
-    let mut certain = rawdoc! { "w": "majority", "j": true };
+    patient(rawdoc! { "w": "majority", "j": true }, concern)
+}
+
+/// The same for a server without a journal, which writes a checkpoint before it confirms.
+pub(super) fn certain_without_journal(concern: &RawDocumentBuf) -> RawDocumentBuf {
+    patient(rawdoc! { "w": "majority" }, concern)
+}
+
+fn patient(mut certain: RawDocumentBuf, concern: &RawDocumentBuf) -> RawDocumentBuf {
     if let Ok(Some(wtimeout)) = concern.get("wtimeout") {
         certain.append(cstr!("wtimeout"), bson::RawBson::from(wtimeout));
     }
@@ -115,7 +123,11 @@ impl MongoTarget {
     /// Has everything written so far put into the journal, by a write that changes nothing: a
     /// deletion that finds nothing, or where that is not allowed, the creation of what is there.
     async fn flush_journal(&self, among: &Namespace) -> Result<(), TargetError> {
-        let concern = doc! { "w": 1, "j": true };
+        let concern = if self.has_journal {
+            doc! { "w": 1, "j": true }
+        } else {
+            doc! { "w": "majority" }
+        };
         let delete = doc! {
             "delete": among.collection(),
             "deletes": [ { "q": { "_id": "restorm: nothing", "$nor": [ {} ] }, "limit": 1 } ],

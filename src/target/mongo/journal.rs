@@ -5,6 +5,9 @@ use bson::{RawBsonRef, RawDocumentBuf};
 
 use crate::facts::{ServerFacts, ServerVersion, Topology};
 
+/// From this version on a standalone server that confirms a majority has it on disk.
+pub(super) const WAITED_FOR: ServerVersion = ServerVersion::new(5, 0, 0);
+
 /// The write concern with the journal asked for where a server would not wait for it by itself.
 ///
 /// A replica set waits for the journal when a majority is asked for, and a standalone server does
@@ -12,7 +15,7 @@ use crate::facts::{ServerFacts, ServerVersion, Topology};
 /// 4.4.2). Whoever says anything about the journal is not overruled.
 pub(super) fn asked_for(concern: RawDocumentBuf, facts: &ServerFacts) -> RawDocumentBuf {
     let waits = facts.topology != Topology::Standalone
-        || facts.version >= ServerVersion::new(5, 0, 0)
+        || facts.version >= WAITED_FOR
         || facts.version == ServerVersion::new(0, 0, 0);
     let is_majority = matches!(concern.get("w"), Ok(Some(RawBsonRef::String("majority"))));
     let is_said = !matches!(concern.get("j"), Ok(None));

@@ -1,0 +1,32 @@
+//! Asks a server whether a plan can be carried out there, before anything is touched.
+
+use std::collections::BTreeSet;
+
+use crate::error::{Error, ErrorKind};
+use crate::facts::ServerFacts;
+use crate::plan::{RestorePlan, preflight};
+use crate::target::TargetError;
+use crate::target::mongo::MongoTarget;
+
+/// Takes out of the plan what cannot be, notes what may surprise, and refuses what would fail.
+pub(super) async fn check(
+    target: &MongoTarget,
+    facts: &ServerFacts,
+    plan: &mut RestorePlan,
+) -> Result<(), Error> {
+    let indexed = preflight::indexed(plan);
+    let databases: BTreeSet<String> =
+        plan.collections.iter().map(|one| one.namespace.database().to_owned()).collect();
+    let databases = databases.iter().map(String::as_str);
+    let conditions = target.conditions(facts, databases, &indexed).await;
+    preflight::check(plan, facts, &conditions.map_err(|error| no_answer(&error))?)
+}
+
+fn no_answer(error: &TargetError) -> Error {
+    let message = format!("the server does not tell its state: {}", error.message);
+    let failed = Error::new(ErrorKind::Connect, message);
+    match error.code {
+        Some(code) => failed.with_code(code),
+        None => failed,
+    }
+}
