@@ -11,6 +11,7 @@
 //! ```
 
 mod again;
+mod failure_limit;
 mod finish;
 mod gathered;
 mod indexed;
@@ -18,6 +19,7 @@ mod intake;
 pub mod ledger;
 pub mod oplog;
 mod prepare;
+pub mod rejects;
 pub mod retry;
 mod run;
 mod settle;
@@ -43,8 +45,10 @@ use crate::plan::oplog::OplogPlan;
 use crate::report::{Event, Observer, Phase, Tally};
 use crate::target::Target;
 
+pub use failure_limit::FailureLimit;
 use intake::Reading;
 pub use ledger::Ledger;
+pub use rejects::Rejects;
 pub use stop::Stop;
 
 /// How a plan is run.
@@ -62,6 +66,8 @@ pub struct LoadSettings {
     pub zero_timestamps: ZeroTimestamps,
     /// What happens after a document that the server refuses.
     pub on_rejection: OnRejection,
+    /// How many documents may be refused before the run ends; any number where nothing is said.
+    pub failure_limit: Option<FailureLimit>,
     /// Whether documents are checked before they are sent.
     pub document_check: DocumentCheck,
     /// How long a command is tried again before the run gives up.
@@ -87,6 +93,7 @@ impl Default for LoadSettings {
             index_builds: PARALLEL_INDEX_BUILDS_DEFAULT,
             zero_timestamps: ZeroTimestamps::Detoured,
             on_rejection: OnRejection::GoOn,
+            failure_limit: None,
             document_check: DocumentCheck::default(),
             retry_for: RETRY_FOR,
         }
@@ -127,6 +134,8 @@ pub struct Assignment<T> {
     pub stop: Stop,
     /// Where it is kept what is done, so that the run can be resumed.
     pub ledger: Option<Arc<Ledger>>,
+    /// Where refused documents are kept.
+    pub rejects: Option<Arc<Rejects>>,
     /// The moment from which the times of events count.
     pub began: Instant,
 }
@@ -167,6 +176,8 @@ pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
     run.join(workers).await;
     settle::end(&run, settler).await;
     again::send_doubtful(&run).await;
+    run.judge_all_failures();
+    run.close_rejects().await;
     run.data_ended();
     users::restore(&run).await;
     match (indexes, &run.plan.oplog) {

@@ -2,6 +2,7 @@
 
 mod keeping;
 mod library;
+mod rejecting;
 mod special;
 
 use std::path::PathBuf;
@@ -15,7 +16,9 @@ use crate::dump::{Dump, Inventory, Layout};
 use crate::error::{Error, ErrorKind};
 use crate::facts::{ExistingDetail, ServerFacts, Topology};
 use crate::load::{self, Assignment, Ending};
-pub use crate::load::{DocumentCheck, LoadSettings, OnRejection, Stop, memory_bytes_max};
+pub use crate::load::{
+    DocumentCheck, FailureLimit, LoadSettings, OnRejection, Stop, memory_bytes_max,
+};
 pub use crate::namespace::filter::NamespaceFilter;
 pub use crate::namespace::pattern::{NamespacePattern, Rename};
 use crate::plan::{self, RestorePlan};
@@ -57,6 +60,8 @@ pub struct RestoreOptions {
     pub special: SpecialOptions,
     /// What is kept for a restore that goes on with this one.
     pub ledger: LedgerOptions,
+    /// The folder that keeps the documents which are refused.
+    pub rejects: Option<PathBuf>,
     /// How the plan is run.
     pub settings: LoadSettings,
     /// Whether it is run at all.
@@ -77,6 +82,7 @@ impl RestoreOptions {
             commit_quorum: None,
             special: SpecialOptions::default(),
             ledger: LedgerOptions::default(),
+            rejects: None,
             settings: LoadSettings::default(),
             mode: Mode::Restore,
             told: Vec::new(),
@@ -212,6 +218,7 @@ impl Prepared<'_> {
         };
         special::plan(found, target.as_ref(), &mut plan).await?;
         self.refuse_empty(&plan)?;
+        rejecting::check(found)?;
         let kept = keeping::keep(found, &mut plan)?;
         if self.options.mode == Mode::DryRun {
             return Ok(Restored::Planned(plan::text::describe(&plan)));
@@ -227,7 +234,9 @@ impl Prepared<'_> {
         let mut context = self.context(&plan, description);
         let began = self.began;
         let ledger = kept.as_ref().map(|kept| Arc::clone(&kept.ledger));
-        let assignment = Assignment { plan, target, settings, observer, stop, ledger, began };
+        let rejects = rejecting::open(found, &plan, ledger.as_deref())?;
+        let assignment =
+            Assignment { plan, target, settings, observer, stop, ledger, rejects, began };
         let (tally, ending) = load::load(assignment).await;
         context.outcome = outcome(&ending);
         let mut report = Report::new(&tally, context);

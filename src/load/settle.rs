@@ -14,12 +14,15 @@ use tokio::time::Instant;
 
 use crate::dump::inventory::Origin;
 use crate::error::{Error, ErrorKind};
-use crate::limits::{ANSWERS_WAITING_MAX, LEDGER_SYNC_INTERVAL, SETTLE_INTERVAL, STOP_GRACE};
+use crate::limits::{
+    ANSWERS_WAITING_MAX, LEDGER_SYNC_INTERVAL, REFUSED_BYTES_PER_PLACE, SETTLE_INTERVAL, STOP_GRACE,
+};
 use crate::load::ledger::record::Done;
+use crate::load::rejects::{Kept, Refused};
 use crate::load::retry::{self, Verdict};
 use crate::load::run::{Run, internal};
-use crate::report::Event;
 use crate::report::format::counted;
+use crate::report::{Event, Rejection};
 use crate::target::durable::{Acknowledgement, Fate, Horizon, Mark};
 use crate::target::{Target, TargetError};
 
@@ -32,12 +35,31 @@ pub(super) struct Answer {
     pub(super) documents: u64,
     /// What is told of it once it is settled.
     pub(super) events: Vec<Event>,
+    /// The documents of it that were refused, where they are kept.
+    pub(super) kept: Vec<Kept>,
     /// What is done with it; nothing where documents of it were not answered for.
     pub(super) done: Option<Done>,
     /// The point in the target's history.
     pub(super) mark: Option<Mark>,
     /// The incarnation of the server when the batch was sent first.
     pub(super) server: String,
+}
+
+impl Answer {
+    /// The places that it takes among those that wait.
+    fn places(&self) -> u32 {
+        let bytes: usize = self.kept.iter().map(|kept| kept.bytes.len()).sum();
+        let places = (1 + bytes / REFUSED_BYTES_PER_PLACE).min(ANSWERS_WAITING_MAX);
+        u32::try_from(places).unwrap_or(u32::MAX)
+    }
+
+    fn rejections(&self) -> &[Rejection] {
+        let of = |event: &'_ Event| matches!(event, Event::Rejected { .. });
+        match self.events.iter().find(|event| of(event)) {
+            Some(Event::Rejected { rejections, .. }) => rejections,
+            _ => &[],
+        }
+    }
 }
 
 /// Answers on their way from acknowledged to durable.
@@ -95,11 +117,12 @@ pub(super) async fn take_in<T: Target>(run: &Run<T>, answer: Answer) {
         settle(run, &answer);
         return;
     }
-    if settling.places.available_permits() == 0 {
+    let places = answer.places();
+    if settling.places.available_permits() < places as usize {
         settling.hurry.notify_one();
     }
-    if let Ok(place) = settling.places.acquire().await {
-        place.forget();
+    if let Ok(places) = settling.places.acquire_many(places).await {
+        places.forget();
     }
     settling.state().waiting.push_back(answer);
 }
@@ -110,10 +133,28 @@ fn settle<T: Target>(run: &Run<T>, answer: &Answer) {
     for event in &answer.events {
         run.observe(event);
     }
-    if let (Some(ledger), Some(done)) = (&run.ledger, answer.done) {
+    run.judge_failures();
+    if let (Some(done), Some(ledger)) = (keep_refused(run, answer), &run.ledger) {
         ledger.done(collection, done);
     }
     run.finish(collection);
+}
+
+/// Keeps the refused documents of an answer, where that was asked for; returns what may enter the
+/// ledger at once.
+fn keep_refused<T: Target>(run: &Run<T>, answer: &Answer) -> Option<Done> {
+    let Some(rejects) = &run.rejects else {
+        return answer.done;
+    };
+    let (collection, rejections) = (answer.collection, answer.rejections());
+    let refused = Refused { collection, rejections, kept: &answer.kept };
+    match rejects.keep(refused, answer.done) {
+        Ok(done) => done,
+        Err(error) => {
+            run.fail(error);
+            None
+        }
+    }
 }
 
 /// Looks at first which server is written to; without that, nothing acknowledged can be settled.
@@ -128,7 +169,10 @@ pub(super) async fn begin<T: Target>(run: &Run<T>) -> Result<(), TargetError> {
 /// Settles answers and brings the ledger to the disk, again and again, until told that no more
 /// answers come and none waits.
 pub(super) async fn keep_settling<T: Target>(run: Arc<Run<T>>) {
-    if run.settling.worth == Acknowledgement::Durable && run.ledger.is_none() {
+    if run.settling.worth == Acknowledgement::Durable
+        && run.ledger.is_none()
+        && run.rejects.is_none()
+    {
         return;
     }
     let mut failing_since: Option<Instant> = None;
@@ -188,7 +232,9 @@ async fn pass_barrier<T: Target>(run: &Run<T>) -> Result<(), TargetError> {
     };
     let horizon = run.target.horizon(&among).await?;
     let (durable, doubtful) = sort(&mut settling.state(), asked, &horizon);
-    settling.places.add_permits(durable.len() + doubtful.len());
+    let places =
+        |answers: &[Answer]| answers.iter().map(|one| one.places() as usize).sum::<usize>();
+    settling.places.add_permits(places(&durable) + places(&doubtful));
     for answer in &durable {
         settle(run, answer);
     }
@@ -218,7 +264,10 @@ fn sort(state: &mut State, asked: usize, horizon: &Horizon) -> (Vec<Answer>, Vec
 }
 
 /// Keeps answers for another sending; where they came through a pipe, nothing can be read again.
-fn doubt<T: Target>(run: &Run<T>, doubtful: Vec<Answer>) {
+fn doubt<T: Target>(run: &Run<T>, mut doubtful: Vec<Answer>) {
+    for answer in &mut doubtful {
+        answer.kept = Vec::new();
+    }
     let documents: u64 = doubtful.iter().map(|answer| answer.documents).sum();
     let documents = counted(documents, "document", "documents");
     let is_piped = doubtful.iter().any(|answer| run.reads_once(answer.collection));
@@ -250,7 +299,8 @@ fn waits_on<T: Target>(run: &Run<T>, error: &TargetError, since: Instant, has_en
 /// Counts what waits as not sent: whether it stays, nobody can say.
 fn give_up<T: Target>(run: &Run<T>) {
     let waiting = std::mem::take(&mut run.settling.state().waiting);
-    run.settling.places.add_permits(waiting.len());
+    let places = waiting.iter().map(|answer| answer.places() as usize).sum();
+    run.settling.places.add_permits(places);
     for answer in waiting {
         abandon(run, &answer);
     }

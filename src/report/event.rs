@@ -44,6 +44,8 @@ pub enum Event {
         already_there: u64,
         /// Documents that were refused.
         rejected: u64,
+        /// Documents of these whose `_id` another document has.
+        conflicts: u64,
         /// The bytes of the collection's documents that are done with, uncompressed.
         bytes: u64,
     },
@@ -70,7 +72,7 @@ pub enum Event {
         /// What is wrong with it.
         rejection: Rejection,
     },
-    /// The server answered for a batch; the three counts add up to the batch's documents.
+    /// The server answered for a batch; the first three counts add up to the batch's documents.
     Written {
         /// The collection.
         collection: usize,
@@ -80,6 +82,8 @@ pub enum Event {
         already_there: u64,
         /// Documents the server refused.
         rejected: u64,
+        /// Documents of these whose `_id` another document was found to have.
+        conflicts: u64,
         /// The bytes of the batch's documents, uncompressed.
         bytes: u64,
         /// The bytes of the file that the batch used up; equals `bytes` where the file is plain.
@@ -283,6 +287,8 @@ pub struct Rejection {
     pub message: String,
     /// The document's `_id` as Extended JSON.
     pub id: String,
+    /// Whether another document was found to have its `_id`.
+    pub is_conflict: bool,
 }
 
 /// Whoever wants to know what happens.

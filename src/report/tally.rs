@@ -114,7 +114,7 @@ impl Tally {
                 counts.read += documents;
                 counts.bytes_read += bytes;
             }),
-            Event::Carried { collection, inserted, already_there, rejected, bytes } => {
+            Event::Carried { collection, inserted, already_there, rejected, conflicts, bytes } => {
                 let documents = inserted + already_there + rejected;
                 self.count(collection, |counts| {
                     counts.read += documents;
@@ -122,6 +122,7 @@ impl Tally {
                     counts.inserted += inserted;
                     counts.already_there += already_there;
                     counts.rejected += rejected;
+                    counts.conflicts += conflicts;
                     counts.carried += documents;
                     counts.inserted_before += inserted;
                 });
@@ -131,6 +132,7 @@ impl Tally {
                 inserted,
                 already_there,
                 rejected,
+                conflicts,
                 bytes,
                 origin_bytes,
                 latency,
@@ -140,6 +142,7 @@ impl Tally {
                     counts.inserted += inserted;
                     counts.already_there += already_there;
                     counts.rejected += rejected;
+                    counts.conflicts += conflicts;
                     counts.bytes_acknowledged += bytes;
                     counts.origin_bytes_acknowledged += origin_bytes;
                     counts.batches += 1;

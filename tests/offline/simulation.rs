@@ -88,6 +88,7 @@ fn draw(root: &std::path::Path, chance: &mut Chance) -> Scenario {
         index_builds: chance.between(1, 3),
         zero_timestamps: ZeroTimestamps::Kept,
         on_rejection: if chance.percent(10) { OnRejection::StopRun } else { OnRejection::GoOn },
+        failure_limit: None,
         document_check: DocumentCheck::Extent,
         retry_for: RETRY_FOR,
     };
@@ -147,6 +148,7 @@ fn run(seed: u64, root: &std::path::Path, scenario: &Scenario) -> Ended {
         settings: scenario.settings,
         observer,
         ledger: None,
+        rejects: None,
         stop: stop.clone(),
         began: Instant::now(),
     });

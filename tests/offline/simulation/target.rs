@@ -362,7 +362,8 @@ impl Target for FaultyTarget {
         &self,
         namespace: &Namespace,
         ids: Vec<RawBson>,
-    ) -> Result<Vec<RawDocumentBuf>, TargetError> {
+        take: &mut (dyn FnMut(RawDocumentBuf) + Send),
+    ) -> Result<(), TargetError> {
         let inserts = self.state().inserts as u64;
         self.command("find", about(namespace) ^ inserts, |_| Ok(())).await?;
         let state = self.state();
@@ -373,7 +374,8 @@ impl Target for FaultyTarget {
             let bytes = stored.get(&dump::id_of(&asked))?;
             Some(RawDocumentBuf::from_bytes(bytes.clone()).expect("a document"))
         });
-        Ok(found.collect())
+        found.for_each(take);
+        Ok(())
     }
 
     async fn create_indexes(

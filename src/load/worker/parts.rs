@@ -1,0 +1,63 @@
+//! Parts of a batch that are sent one by one, where something on the way lets no larger one pass.
+
+use crate::batch::Batch;
+use crate::target::Documents;
+
+/// The groups in which a batch is sent so that none has more bytes than pass, unless it is one
+/// document; the first one last.
+pub(super) fn of(batch: &Batch, passing_bytes: usize) -> Vec<Documents> {
+    if batch.array().len() <= passing_bytes {
+        return vec![Documents::All];
+    }
+    let mut groups: Vec<Vec<u32>> = Vec::new();
+    let mut bytes = usize::MAX;
+    for (index, frame) in (0_u32..).zip(batch.frames()) {
+        let length = frame.bytes().len();
+        bytes = bytes.saturating_add(length);
+        match groups.last_mut().filter(|_| bytes <= passing_bytes) {
+            Some(group) => group.push(index),
+            None => {
+                groups.push(vec![index]);
+                bytes = length;
+            }
+        }
+    }
+    groups.into_iter().rev().map(Documents::Only).collect()
+}
+
+/// The bytes of the documents of a group.
+pub(super) fn bytes(batch: &Batch, group: &Documents) -> usize {
+    match group {
+        Documents::All => batch.array().len(),
+        Documents::Only(indexes) => {
+            let lengths: Vec<_> = batch.frames().map(|frame| frame.bytes().len()).collect();
+            indexes.iter().map(|&index| lengths[index as usize]).sum()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::{BatchLimits, Batcher, BufferPool, Position, ZeroTimestamps};
+    use crate::frame::Frame;
+    use bson::doc;
+
+    #[test]
+    fn parts_hold_all_documents_in_their_order_and_no_more_than_passes() {
+        let pool = BufferPool::new(1, 1 << 20);
+        let mut batcher =
+            Batcher::new(0, BatchLimits::new(100, 1 << 20), ZeroTimestamps::Kept, pool);
+        for size in [10, 10, 500, 10, 10, 10] {
+            let bytes = doc! { "p": "x".repeat(size) }.to_vec().expect("encodes");
+            batcher.push(Frame::new(&bytes).expect("a frame"), Position::default());
+        }
+        let batch = batcher.finish(Position::default()).expect("a batch");
+        assert_eq!(of(&batch, 5000), [Documents::All]);
+        let mut parts = of(&batch, 60);
+        parts.reverse();
+        let expected = [vec![0, 1], vec![2], vec![3, 4], vec![5]].map(Documents::Only);
+        assert_eq!(parts, expected);
+        assert_eq!(bytes(&batch, &parts[0]), 2 * (5 + 3 + 4 + 11));
+    }
+}
