@@ -31,6 +31,8 @@ pub(super) struct Temper {
     pub(super) documents_max: usize,
     /// The collection that refuses its inserts from this one on.
     pub(super) refuses: Option<(String, usize)>,
+    /// More bytes of documents than this are never let pass: the connection is lost.
+    pub(super) bytes_max: usize,
     /// The server is gone from this insert on.
     pub(super) dies_at: Option<usize>,
     /// Someone asks the run to stop at this insert.
@@ -225,6 +227,10 @@ impl FaultyTarget {
             let gone =
                 if chance.percent(50) { lost() } else { failure(Fault::Unreachable, None, &[]) };
             return Answer::Failure { taken: 0, error: gone };
+        }
+        let bytes: usize = documents.iter().map(|(_, bytes)| bytes.len()).sum();
+        if documents.len() > 1 && bytes > self.temper.bytes_max {
+            return Answer::Failure { taken: 0, error: lost() };
         }
         let refusal = self.refusal(insert, documents);
         if self.draws_fault(chance, batch) {
