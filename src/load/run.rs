@@ -244,7 +244,7 @@ impl<T: Target> Run<T> {
 
     /// Brings refused documents to the disk, and what is done with them into the ledger. Where that
     /// fails, the run ends: they would be lost.
-    async fn sync_rejects(&self) {
+    pub(super) async fn sync_rejects(&self) {
         let Some(rejects) = self.rejects.clone() else {
             return;
         };

@@ -71,6 +71,8 @@ pub(super) struct Settling {
     places: Semaphore,
     /// Wakes who settles, before its time.
     hurry: Notify,
+    /// Tells that refused documents were written that are to be brought to the disk.
+    refused: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -89,6 +91,7 @@ impl Settling {
             state: Mutex::default(),
             places: Semaphore::new(ANSWERS_WAITING_MAX),
             hurry: Notify::new(),
+            refused: Notify::new(),
         }
     }
 
@@ -149,7 +152,12 @@ fn keep_refused<T: Target>(run: &Run<T>, answer: &Answer) -> Option<Done> {
     let (collection, rejections) = (answer.collection, answer.rejections());
     let refused = Refused { collection, rejections, kept: &answer.kept };
     match rejects.keep(refused, answer.done) {
-        Ok(done) => done,
+        Ok(done) => {
+            if !answer.kept.is_empty() {
+                run.settling.refused.notify_one();
+            }
+            done
+        }
         Err(error) => {
             run.fail(error);
             None
@@ -198,12 +206,24 @@ pub(super) async fn keep_settling<T: Target>(run: Arc<Run<T>>) {
             run.sync_ledger().await;
             synced = Instant::now();
         }
-        tokio::select! {
-            () = tokio::time::sleep(SETTLE_INTERVAL) => {}
-            () = run.settling.hurry.notified() => {}
-        }
+        wait(&run).await;
     }
     run.sync_ledger().await;
+}
+
+/// Waits until it is time to settle again. What was refused is brought to the disk meanwhile, all
+/// that has come together, because the ranges that it belongs to wait for that.
+async fn wait<T: Target>(run: &Run<T>) {
+    let pause = tokio::time::sleep(SETTLE_INTERVAL);
+    tokio::pin!(pause);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut pause => return,
+            () = run.settling.hurry.notified() => return,
+            () = run.settling.refused.notified() => run.sync_rejects().await,
+        }
+    }
 }
 
 /// Says that no more answers come for now, and waits until all that came are settled or doubtful.

@@ -108,7 +108,7 @@ impl<'a, T: Target> Delivery<'a, T> {
             run,
             batch,
             began: Instant::now(),
-            groups: parts::of(batch, run.passing_bytes()),
+            groups: vec![Documents::All],
             inserted: 0,
             already_there: 0,
             failures: Vec::new(),
@@ -128,11 +128,24 @@ impl<'a, T: Target> Delivery<'a, T> {
     /// Sends the batch until each of its documents is answered for or given up.
     async fn deliver(mut self) -> Answer {
         while let Some(group) = self.groups.pop() {
+            let group = self.passing_part(group);
             if self.send(group).await == Step::GiveUp {
                 break;
             }
         }
         self.answer()
+    }
+
+    /// The part of a group that is let pass; the rest is sent after it.
+    fn passing_part(&mut self, group: Documents) -> Documents {
+        let passing_bytes = self.run.passing_bytes();
+        if passing_bytes == usize::MAX {
+            return group;
+        }
+        let mut parts = parts::of(self.batch, group, passing_bytes);
+        let first = parts.pop().unwrap_or(Documents::All);
+        self.groups.extend(parts);
+        first
     }
 
     async fn send(&mut self, group: Documents) -> Step {

@@ -3,16 +3,17 @@
 use crate::batch::Batch;
 use crate::target::Documents;
 
-/// The groups in which a batch is sent so that none has more bytes than pass, unless it is one
+/// The parts in which a group is sent so that none has more bytes than pass, unless it is one
 /// document; the first one last.
-pub(super) fn of(batch: &Batch, passing_bytes: usize) -> Vec<Documents> {
+pub(super) fn of(batch: &Batch, group: Documents, passing_bytes: usize) -> Vec<Documents> {
     if batch.array().len() <= passing_bytes {
-        return vec![Documents::All];
+        return vec![group];
     }
+    let lengths: Vec<_> = batch.frames().map(|frame| frame.bytes().len()).collect();
     let mut groups: Vec<Vec<u32>> = Vec::new();
     let mut bytes = usize::MAX;
-    for (index, frame) in (0_u32..).zip(batch.frames()) {
-        let length = frame.bytes().len();
+    for index in group.indexes(batch.documents) {
+        let length = lengths[index as usize];
         bytes = bytes.saturating_add(length);
         match groups.last_mut().filter(|_| bytes <= passing_bytes) {
             Some(group) => group.push(index),
@@ -53,11 +54,14 @@ mod tests {
             batcher.push(Frame::new(&bytes).expect("a frame"), Position::default());
         }
         let batch = batcher.finish(Position::default()).expect("a batch");
-        assert_eq!(of(&batch, 5000), [Documents::All]);
-        let mut parts = of(&batch, 60);
+        assert_eq!(of(&batch, Documents::All, 5000), [Documents::All]);
+        let mut parts = of(&batch, Documents::All, 60);
         parts.reverse();
         let expected = [vec![0, 1], vec![2], vec![3, 4], vec![5]].map(Documents::Only);
         assert_eq!(parts, expected);
+        let some = Documents::Only(vec![1, 4, 5]);
+        let expected = [vec![5], vec![1, 4]].map(Documents::Only);
+        assert_eq!(of(&batch, some, 60), expected);
         assert_eq!(bytes(&batch, &parts[0]), 2 * (5 + 3 + 4 + 11));
     }
 }

@@ -10,26 +10,44 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const COMMAND_AT: usize = 16 + 4 + 1 + 4;
 
 /// A port that leads to a server. It loses the answer to some inserts together with the
-/// connection, after the server has carried them out.
+/// connection, after the server has carried them out; and it lets no message pass that is too
+/// large, and cuts the connection in its place.
 pub(crate) struct Proxy {
     port: u16,
     to_lose: Arc<AtomicU32>,
 }
 
+/// What is done to messages.
+#[derive(Clone)]
+struct Harm {
+    to_lose: Arc<AtomicU32>,
+    bytes_max: usize,
+}
+
 impl Proxy {
     /// A port that leads to this address and loses the answers to the first inserts, so many.
     pub(crate) fn losing(address: &str, answers: u32) -> Self {
+        Self::harming(address, answers, usize::MAX)
+    }
+
+    /// A port that leads to this address and cuts connections at messages with more bytes.
+    pub(crate) fn cutting(address: &str, bytes_max: usize) -> Self {
+        Self::harming(address, 0, bytes_max)
+    }
+
+    fn harming(address: &str, answers: u32, bytes_max: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();
         let to_lose = Arc::new(AtomicU32::new(answers));
-        let (address, left) = (address.to_owned(), Arc::clone(&to_lose));
+        let harm = Harm { to_lose: Arc::clone(&to_lose), bytes_max };
+        let address = address.to_owned();
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let Ok(server) = TcpStream::connect(&address) else {
                     continue;
                 };
-                let left = Arc::clone(&left);
-                std::thread::spawn(move || carry(client, server, &left));
+                let harm = harm.clone();
+                std::thread::spawn(move || carry(client, server, &harm));
             }
         });
         Self { port, to_lose }
@@ -47,11 +65,15 @@ impl Proxy {
 }
 
 /// Carries messages to and fro until one end is closed or an answer is to be lost.
-fn carry(mut client: TcpStream, mut server: TcpStream, to_lose: &AtomicU32) {
+fn carry(mut client: TcpStream, mut server: TcpStream, harm: &Harm) {
     while let Some(request) = message(&mut client) {
+        if request.len() > harm.bytes_max {
+            break;
+        }
         let loses =
             request.get(COMMAND_AT..).is_some_and(|command| command.starts_with(b"\x02insert\0"))
-                && to_lose
+                && harm
+                    .to_lose
                     .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
                     .is_ok();
         if server.write_all(&request).is_err() {
