@@ -5,7 +5,7 @@ mod duplicates;
 mod outage;
 mod parts;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -71,15 +71,8 @@ struct Delivery<'a, T> {
     inserted: u64,
     already_there: u64,
     failures: Vec<WriteFailure>,
-    /// Documents whose `_id` another document was found to have.
-    conflicts: HashSet<u32>,
-    /// Whether everything that is still to be sent in order was looked up since the last answer
-    /// that did not come.
-    looked_ahead: bool,
-    /// Connections that were lost one after the other.
-    lost: u32,
-    /// Whether a group was halved for lost connections since the last answer.
-    is_halved: bool,
+    known: Known,
+    losses: Losses,
     /// Whether it is tried without bypassing validators, because the user may not or lacks another
     /// right.
     tries_validators: bool,
@@ -112,10 +105,8 @@ impl<'a, T: Target> Delivery<'a, T> {
             inserted: 0,
             already_there: 0,
             failures: Vec::new(),
-            conflicts: HashSet::new(),
-            looked_ahead: false,
-            lost: 0,
-            is_halved: false,
+            known: Known::default(),
+            losses: Losses::default(),
             tries_validators: false,
             outage: Outage::new(),
             is_resent: batch.sent == Sent::Maybe,
@@ -242,7 +233,7 @@ impl<'a, T: Target> Delivery<'a, T> {
                     let is_other = found == Some(&Found::Other)
                         || (found == Some(&Found::Nothing) && duplicates::is_of_id(&failure));
                     if is_duplicate && is_other {
-                        self.conflicts.insert(failure.index);
+                        self.known.conflicts.insert(failure.index);
                     }
                     self.failures.push(failure);
                 }
@@ -266,19 +257,19 @@ impl<'a, T: Target> Delivery<'a, T> {
         rest: &[u32],
     ) -> Result<HashMap<u32, Found>, TargetError> {
         let is_asked = |failure: &&WriteFailure| {
-            failure.code == DUPLICATE_KEY && !self.conflicts.contains(&failure.index)
+            failure.code == DUPLICATE_KEY && !self.known.conflicts.contains(&failure.index)
         };
         let mut asked: Vec<u32> = failures.iter().filter(is_asked).map(|one| one.index).collect();
         if !self.is_resent || asked.is_empty() {
             return Ok(HashMap::new());
         }
-        if !self.looked_ahead {
+        if !self.known.looked_ahead {
             asked.extend(rest);
-            self.looked_ahead = true;
+            self.known.looked_ahead = true;
         }
         let found = duplicates::look_up(self.run, self.batch, &asked).await?;
         let others = found.iter().filter(|(_, found)| **found == Found::Other);
-        self.conflicts.extend(others.map(|(index, _)| *index));
+        self.known.conflicts.extend(others.map(|(index, _)| *index));
         Ok(found)
     }
 
@@ -327,20 +318,20 @@ impl<'a, T: Target> Delivery<'a, T> {
     /// may be its size that something on the way does not let pass: it is halved.
     fn count_lost(&mut self, group: Documents, error: &TargetError) {
         let is_lost = error.fault == Fault::ConnectionLost;
-        self.lost = if is_lost { self.lost + 1 } else { 0 };
-        if self.lost < LOST_BEFORE_HALVING || group.count(self.batch.documents) < 2 {
+        self.losses.times = if is_lost { self.losses.times + 1 } else { 0 };
+        if self.losses.times < LOST_BEFORE_HALVING || group.count(self.batch.documents) < 2 {
             self.groups.push(group);
             return;
         }
         self.halve(&group.indexes(self.batch.documents));
-        self.is_halved = true;
+        self.losses.is_halved = true;
         self.outage.begin_again();
     }
 
     /// Notes that a group was answered for.
     fn got_through(&mut self, group: &Documents) {
-        self.lost = 0;
-        if std::mem::take(&mut self.is_halved) {
+        self.losses.times = 0;
+        if std::mem::take(&mut self.losses.is_halved) {
             self.run.narrow(self.batch.array().len(), parts::bytes(self.batch, group));
         }
         if std::mem::take(&mut self.tries_validators) {
@@ -361,7 +352,7 @@ impl<'a, T: Target> Delivery<'a, T> {
         let delay = self.outage.next(&error.message);
         if error.fault != Fault::Unreachable {
             self.is_resent = true;
-            self.looked_ahead = false;
+            self.known.looked_ahead = false;
         }
         let collection = Some(self.batch.collection);
         self.run.observe(&Event::Retried { collection, reason: error.message, delay });

@@ -148,11 +148,8 @@ impl Tally {
                     counts.batches += 1;
                 });
                 self.origin_bytes_done += self.origin_bytes_done_of(collection) - before;
-                self.count_pace(
-                    at,
-                    collection,
-                    Amounts { documents: inserted, bytes, origin_bytes },
-                );
+                let amounts = Amounts { documents: inserted, bytes, origin_bytes };
+                self.count_pace(at, collection, amounts);
                 self.latency_total += latency;
                 self.latency_max = self.latency_max.max(latency);
             }

@@ -32,33 +32,28 @@ pub(super) struct Files {
 }
 
 impl Place {
-    fn path(&self, root: &Path, name: &Namespace, ending: &str) -> PathBuf {
-        let stem = filename::encode(name.collection());
-        root.join(name.database()).join(format!("{stem}{ending}"))
-    }
-
     /// The documents that were refused.
     pub(super) fn documents(&self, root: &Path) -> PathBuf {
-        self.path(root, &self.data_namespace, ".bson")
+        path(root, &self.data_namespace, ".bson")
     }
 
     fn metadata(&self, root: &Path) -> PathBuf {
-        self.path(root, &self.namespace, ".metadata.json")
+        path(root, &self.namespace, ".metadata.json")
     }
 
     /// A line for each of them.
     pub(super) fn lines(&self, root: &Path) -> PathBuf {
-        self.path(root, &self.data_namespace, ".rejects.jsonl")
+        path(root, &self.data_namespace, ".rejects.jsonl")
     }
 
     /// Documents that are damaged.
     pub(super) fn damaged(&self, root: &Path) -> PathBuf {
-        self.path(root, &self.data_namespace, ".damaged")
+        path(root, &self.data_namespace, ".damaged")
     }
 
     /// A line for each of them.
     pub(super) fn damaged_lines(&self, root: &Path) -> PathBuf {
-        self.path(root, &self.data_namespace, ".damaged.jsonl")
+        path(root, &self.data_namespace, ".damaged.jsonl")
     }
 
     /// Makes the folder and the metadata; returns what is new.
@@ -76,6 +71,11 @@ impl Place {
         append(&self.documents(root), &[])?;
         Ok([folder, metadata])
     }
+}
+
+fn path(root: &Path, name: &Namespace, ending: &str) -> PathBuf {
+    let stem = filename::encode(name.collection());
+    root.join(name.database()).join(format!("{stem}{ending}"))
 }
 
 impl Files {

@@ -17,7 +17,8 @@ impl<T: Target> Delivery<'_, T> {
         let collection = self.batch.collection;
         let documents = u64::from(self.batch.documents);
         let rejected = self.failures.len() as u64;
-        let conflicts = self.failures.iter().filter(|one| self.conflicts.contains(&one.index));
+        let conflicts =
+            self.failures.iter().filter(|one| self.known.conflicts.contains(&one.index));
         let conflicts = conflicts.count() as u64;
         let answered = self.inserted + self.already_there + rejected;
         let mut events = Vec::new();
@@ -61,10 +62,11 @@ impl<T: Target> Delivery<'_, T> {
         self.failures
             .iter()
             .map(|failure| {
-                let is_conflict = self.conflicts.contains(&failure.index);
-                let message = match is_conflict {
-                    true => format!("{}; another document has this _id", failure.message),
-                    false => failure.message.clone(),
+                let is_conflict = self.known.conflicts.contains(&failure.index);
+                let message = if is_conflict {
+                    format!("{}; another document has this _id", failure.message)
+                } else {
+                    failure.message.clone()
                 };
                 let id = id_text(frames[failure.index as usize]);
                 Rejection { code: failure.code, message, id, is_conflict }

@@ -1,6 +1,6 @@
 //! What stands on the target under the `_id`s of duplicates: the document itself or another one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bson::raw::RawDocument;
 use bson::{RawBson, RawDocumentBuf};
@@ -21,6 +21,16 @@ pub(super) enum Found {
     Same,
     /// Another document.
     Other,
+}
+
+/// What is known of the documents of a batch from earlier questions.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// Documents whose `_id` another document was found to have.
+    pub(super) conflicts: HashSet<u32>,
+    /// Whether everything that is still to be sent in order was looked up since the last answer
+    /// that did not come.
+    pub(super) looked_ahead: bool,
 }
 
 /// An `_id` as its type and its bytes.

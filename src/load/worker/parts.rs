@@ -3,6 +3,15 @@
 use crate::batch::Batch;
 use crate::target::Documents;
 
+/// Connections that were lost over the same documents.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    /// How many, one after the other.
+    pub(super) times: u32,
+    /// Whether a group was halved for them since the last answer.
+    pub(super) is_halved: bool,
+}
+
 /// The parts in which a group is sent so that none has more bytes than pass, unless it is one
 /// document; the first one last.
 pub(super) fn of(batch: &Batch, group: Documents, passing_bytes: usize) -> Vec<Documents> {
@@ -15,12 +24,11 @@ pub(super) fn of(batch: &Batch, group: Documents, passing_bytes: usize) -> Vec<D
     for index in group.indexes(batch.documents) {
         let length = lengths[index as usize];
         bytes = bytes.saturating_add(length);
-        match groups.last_mut().filter(|_| bytes <= passing_bytes) {
-            Some(group) => group.push(index),
-            None => {
-                groups.push(vec![index]);
-                bytes = length;
-            }
+        if let Some(group) = groups.last_mut().filter(|_| bytes <= passing_bytes) {
+            group.push(index);
+        } else {
+            groups.push(vec![index]);
+            bytes = length;
         }
     }
     groups.into_iter().rev().map(Documents::Only).collect()
