@@ -22,9 +22,10 @@ use crate::target::durable::Mark;
 use crate::target::{Documents, Fault, Insert, Target, TargetError, Validators, WriteFailure};
 use answer::gave_up;
 pub(super) use answer::{id_text, stopped_at};
-use duplicates::Found;
+use duplicates::{Found, Known};
 pub(super) use duplicates::raw_id;
 use outage::Outage;
+use parts::Losses;
 
 /// `DuplicateKey`.
 const DUPLICATE_KEY: i32 = 11000;
