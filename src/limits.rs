@@ -77,6 +77,18 @@ pub const READ_BYTES: usize = 256 * 1024;
 /// What a decompressor is fed at once.
 pub const COMPRESSED_READ_BYTES: usize = 64 * 1024;
 
+/// Chunks that wait between a thread that unpacks and its reader, beside the one that each of them
+/// works at. A second one gains nothing and holds memory (docs/benchmarks/2026-11-30-inflate).
+pub const UNPACKED_CHUNKS: usize = 1;
+
+/// Buffers of [`READ_BYTES`] that a reader has at most: the one that it reads, and where a thread
+/// of its own unpacks, those that wait, the one that is filled, and the one that is just taken.
+pub const READ_BUFFERS_MAX: usize = UNPACKED_CHUNKS + 3;
+
+/// Data files of fewer bytes than this, compressed, are unpacked by their reader: they take a few
+/// milliseconds, of which a thread of its own would save less than it costs in places.
+pub const UNPACK_ASIDE_BYTES_MIN: u64 = 1024 * 1024;
+
 /// How often somebody who waits for a pipe asks whether to go on waiting: soon enough for a person
 /// who has asked for the end, rarely enough to cost nothing.
 pub const INTERRUPT_INTERVAL: Duration = Duration::from_millis(100);
@@ -114,6 +126,11 @@ pub const RETRY_DELAY_MAX: Duration = Duration::from_secs(5);
 /// waits for it hears of a server that is gone.
 pub const RETRY_FOR: Duration = Duration::from_secs(600);
 
+/// How long an insert may go unanswered before it is sent again over another connection, unless
+/// told otherwise: longer than any checkpoint stalls a server, short enough that a host that is gone
+/// without a word costs no night.
+pub const ANSWER_WITHIN: Duration = Duration::from_secs(300);
+
 /// The longest pause that a server may ask for.
 pub const RETRY_DELAY_ASKED_MAX: Duration = Duration::from_secs(60);
 
@@ -129,8 +146,8 @@ pub const NARROWED_BYTES_MIN: usize = 16 * 1024;
 /// looks for a server, so that a short failure is survived and a server that is gone is not.
 pub const STOP_GRACE: Duration = Duration::from_secs(10);
 
-/// The time between two looks at what is durable: what is acknowledged within it has to be sent again
-/// after a kill where an acknowledgement alone is not durable.
+/// The time between two looks at what is durable: what is acknowledged within it has to be sent
+/// again after a kill where an acknowledgement alone is not durable.
 pub const SETTLE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The time between two syncs of the ledger: what has to be sent again after the machine itself has

@@ -22,8 +22,8 @@ use crate::target::durable::Mark;
 use crate::target::{Documents, Fault, Insert, Target, TargetError, Validators, WriteFailure};
 use answer::gave_up;
 pub(super) use answer::{id_text, stopped_at};
-use duplicates::{Found, Known};
 pub(super) use duplicates::raw_id;
+use duplicates::{Found, Known};
 use outage::Outage;
 use parts::Losses;
 

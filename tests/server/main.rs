@@ -41,5 +41,4 @@ mod splitting;
 mod time_series;
 mod tls;
 mod users;
-mod versions;
 mod write_concern;

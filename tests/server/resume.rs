@@ -3,7 +3,7 @@
 use crate::program::Program;
 use crate::support::dump::{Dump, documents};
 use crate::support::{Restore, Server, runtime, stored};
-use mongodb::bson::{Document, doc};
+use mongodb::bson::{Bson, Document, doc};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -322,4 +322,39 @@ fn what_comes_through_a_pipe_cannot_be_resumed() {
     let refused = refused.input(std::fs::read(&archive).expect("read")).run();
     assert_eq!(refused.status, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("a pipe cannot be resumed"), "{}", refused.stderr);
+}
+
+/// A disk that is full, a password that has expired, a right that was taken away: the restore ends,
+/// somebody mends it, and the restore goes on.
+#[test]
+fn what_was_refused_for_a_while_is_finished_afterwards() {
+    let server = Server::private(&["--setParameter", "enableTestCommands=1"]);
+    let dump = Dump::seeded(2, 3000);
+    let fail = |mode: Bson, code: i32| {
+        let data = doc! { "failCommands": ["insert"], "errorCode": code };
+        let fail = doc! { "configureFailPoint": "failCommand", "mode": mode, "data": data };
+        server.run("admin", fail);
+    };
+    for code in [14031, 18, 13] {
+        fail(doc! { "skip": 20 }.into(), code);
+        let restore = |arguments: &[&str]| {
+            let validated = ["--validate-documents"];
+            Restore::new(server.uri(), dump.path())
+                .args(&ARGUMENTS)
+                .args(&validated)
+                .args(arguments)
+        };
+        let ended = restore(&["--drop"]).run().ended(1);
+        let [read, inserted, _, rejected, unsent] = ended.balance();
+        assert!(inserted > 0 && unsent > 0, "{code}: {:?}", ended.balance());
+        assert_eq!((read, rejected), (inserted + unsent, 0));
+        assert!(ended.stderr.lines().last().is_some_and(|line| line.ends_with("--resume")));
+        fail("off".into(), code);
+        let restored = restore(&["--drop", "--resume"]).run().ended(0);
+        let [read, again, already_there, rejected, unsent] = restored.balance();
+        assert_eq!((read, rejected, unsent), (6000, 0, 0));
+        assert_eq!(again + already_there, 6000);
+        holds_the_dump(&server, &dump, "c00001");
+        holds_the_dump(&server, &dump, "c00002");
+    }
 }

@@ -11,6 +11,7 @@ use crate::dump::inventory::CollectionKind;
 use crate::error::{Error, ErrorKind};
 use crate::facts::{ServerFacts, Topology};
 use crate::load::ledger::{self, History, Ledger, Past};
+use crate::plan::carried::Carried;
 use crate::plan::{CollectionPlan, Creation, RestorePlan};
 use crate::report::format::counted;
 use crate::report::{Outcome, Report};
@@ -137,6 +138,9 @@ fn resume(
         if let Some(past) = history.find(&planned.source, &planned.namespace) {
             take_over(planned, past, place, found.facts)?;
             ledger.goes_on(collection, past);
+        } else if planned.creation != Creation::DropAndCreate {
+            // The machine may have failed before it was noted what was sent.
+            planned.carried = Some(Carried::default());
         }
     }
     plan.notes.push(format!(

@@ -4,53 +4,70 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 /// Where the first field of a command begins in an `OP_MSG`: after the header of 16 bytes, the
 /// flags of 4, the kind of the section and the length of its document.
 const COMMAND_AT: usize = 16 + 4 + 1 + 4;
 
-/// A port that leads to a server. It loses the answer to some inserts together with the
-/// connection, after the server has carried them out; and it lets no message pass that is too
-/// large, and cuts the connection in its place.
+/// A port that leads to a server. To some inserts the answers do not come as they should, although
+/// the server has carried them out; or it lets no message pass that is too large, and cuts the
+/// connection in its place.
 pub(crate) struct Proxy {
     port: u16,
-    to_lose: Arc<AtomicU32>,
+    left: Arc<AtomicU32>,
 }
 
-/// What is done to messages.
-#[derive(Clone)]
-struct Harm {
-    to_lose: Arc<AtomicU32>,
-    bytes_max: usize,
+/// What becomes of an answer.
+#[derive(Clone, Copy)]
+enum Fate {
+    /// It is lost together with the connection.
+    Lost,
+    /// It never comes, and the connection stays.
+    Withheld,
+    /// It comes after this time.
+    Late(Duration),
+    /// It comes, unless what was asked has more bytes than this, which nobody hears.
+    Unasked(usize),
 }
 
 impl Proxy {
     /// A port that leads to this address and loses the answers to the first inserts, so many.
     pub(crate) fn losing(address: &str, answers: u32) -> Self {
-        Self::harming(address, answers, usize::MAX)
+        Self::new(address, answers, Fate::Lost)
+    }
+
+    /// A port that leads to this address and keeps the answers to the first inserts to itself, so
+    /// many, as a host that is gone does.
+    pub(crate) fn withholding(address: &str, answers: u32) -> Self {
+        Self::new(address, answers, Fate::Withheld)
+    }
+
+    /// A port that leads to this address and delays the answers to the first inserts, so many.
+    pub(crate) fn delaying(address: &str, answers: u32, delay: Duration) -> Self {
+        Self::new(address, answers, Fate::Late(delay))
     }
 
     /// A port that leads to this address and cuts connections at messages with more bytes.
     pub(crate) fn cutting(address: &str, bytes_max: usize) -> Self {
-        Self::harming(address, 0, bytes_max)
+        Self::new(address, 0, Fate::Unasked(bytes_max))
     }
 
-    fn harming(address: &str, answers: u32, bytes_max: usize) -> Self {
+    fn new(address: &str, answers: u32, fate: Fate) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();
-        let to_lose = Arc::new(AtomicU32::new(answers));
-        let harm = Harm { to_lose: Arc::clone(&to_lose), bytes_max };
-        let address = address.to_owned();
+        let to_spoil = Arc::new(AtomicU32::new(answers));
+        let (address, left) = (address.to_owned(), Arc::clone(&to_spoil));
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let Ok(server) = TcpStream::connect(&address) else {
                     continue;
                 };
-                let harm = harm.clone();
-                std::thread::spawn(move || carry(client, server, &harm));
+                let left = Arc::clone(&left);
+                std::thread::spawn(move || carry(client, server, &left, fate));
             }
         });
-        Self { port, to_lose }
+        Self { port, left: to_spoil }
     }
 
     /// The connection string of the port. Monitors poll, because an answer follows each request.
@@ -58,22 +75,23 @@ impl Proxy {
         format!("mongodb://127.0.0.1:{}/?serverMonitoringMode=poll", self.port)
     }
 
-    /// Answers that are still to be lost.
+    /// Answers that are still to be spoilt.
     pub(crate) fn left(&self) -> u32 {
-        self.to_lose.load(Ordering::SeqCst)
+        self.left.load(Ordering::SeqCst)
     }
 }
 
 /// Carries messages to and fro until one end is closed or an answer is to be lost.
-fn carry(mut client: TcpStream, mut server: TcpStream, harm: &Harm) {
+fn carry(mut client: TcpStream, mut server: TcpStream, left: &AtomicU32, fate: Fate) {
     while let Some(request) = message(&mut client) {
-        if request.len() > harm.bytes_max {
+        if let Fate::Unasked(bytes_max) = fate
+            && request.len() > bytes_max
+        {
             break;
         }
-        let loses =
+        let is_spoilt =
             request.get(COMMAND_AT..).is_some_and(|command| command.starts_with(b"\x02insert\0"))
-                && harm
-                    .to_lose
+                && left
                     .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
                     .is_ok();
         if server.write_all(&request).is_err() {
@@ -82,7 +100,17 @@ fn carry(mut client: TcpStream, mut server: TcpStream, harm: &Harm) {
         let Some(answer) = message(&mut server) else {
             break;
         };
-        if loses || client.write_all(&answer).is_err() {
+        match fate {
+            Fate::Lost if is_spoilt => break,
+            Fate::Withheld if is_spoilt => {
+                // Until the other end gives up.
+                let _ = client.read(&mut [0]);
+                break;
+            }
+            Fate::Late(delay) if is_spoilt => std::thread::sleep(delay),
+            _ => {}
+        }
+        if client.write_all(&answer).is_err() {
             break;
         }
     }

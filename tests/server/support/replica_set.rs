@@ -117,12 +117,13 @@ impl ReplicaSet {
             .expect("the primary steps down");
     }
 
-    /// Waits until what the primary says of the set is as wanted.
+    /// Waits until what the primary says of the set is as wanted, under its name of before 5.0.
     fn wait_for(&self, wanted: impl Fn(&Document) -> bool) -> Document {
         let admin = self.client.database("admin");
         let deadline = Instant::now() + Duration::from_secs(ELECTION_SECONDS_MAX);
         loop {
-            let hello = runtime().block_on(async { admin.run_command(doc! { "hello": 1 }).await });
+            let hello =
+                runtime().block_on(async { admin.run_command(doc! { "isMaster": 1 }).await });
             match hello {
                 Ok(hello) if wanted(&hello) => return hello,
                 other => assert!(Instant::now() < deadline, "the set is not ready: {other:?}"),
@@ -138,9 +139,9 @@ impl ReplicaSet {
             let admin = direct(member).database("admin");
             let serves = || {
                 let hello =
-                    runtime().block_on(async { admin.run_command(doc! { "hello": 1 }).await });
+                    runtime().block_on(async { admin.run_command(doc! { "isMaster": 1 }).await });
                 hello.is_ok_and(|hello| {
-                    ["isWritablePrimary", "secondary"]
+                    ["ismaster", "secondary"]
                         .iter()
                         .any(|role| hello.get_bool(role).unwrap_or(false))
                 })
