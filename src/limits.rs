@@ -127,8 +127,8 @@ pub const RETRY_DELAY_MAX: Duration = Duration::from_secs(5);
 pub const RETRY_FOR: Duration = Duration::from_secs(600);
 
 /// How long an insert may go unanswered before it is sent again over another connection, unless
-/// told otherwise: longer than any checkpoint stalls a server, short enough that a host that is gone
-/// without a word costs no night.
+/// told otherwise: longer than any checkpoint stalls a server, short enough that a host that is
+/// gone without a word costs no night.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(300);
 
 /// The longest pause that a server may ask for.

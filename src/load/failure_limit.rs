@@ -65,10 +65,8 @@ impl FailureLimit {
                 format!("{refused} rejected, more than the {} that may be", count(most))
             }
             Self::Share { .. } => {
-                format!(
-                    "{refused} rejected of {} read, more than the {self} that may be",
-                    count(read)
-                )
+                let read = count(read);
+                format!("{refused} rejected of {read} read, more than the {self} that may be")
             }
         };
         Error::new(ErrorKind::Write, message).hint(
