@@ -76,4 +76,5 @@ pub mod exit;
 pub mod facts;
 pub mod frame;
 pub mod limits;
+pub mod memory;
 pub mod namespace;

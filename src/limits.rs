@@ -71,6 +71,19 @@ pub const USERS_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// cache meanwhile; those that are left open for long are small.
 pub const TRANSACTIONS_BYTES_MAX: usize = 1024 * 1024 * 1024;
 
+/// Documents above this size are read only once there is room for them in the memory that a run may
+/// take, and travel alone; up to it the buffers of readers and batches are made for them.
+pub const LARGE_DOCUMENT_BYTES: usize = 1024 * 1024;
+
+/// How often a large document exists while it passes: in the read buffer, with its `_id` moved, in
+/// its batch, in the array and the command of a detour, and four times in the driver (its command,
+/// the driver's copy, the encoded message, the wire).
+pub const LARGE_DOCUMENT_COPIES: usize = 9;
+
+/// The memory that buffers may take, unless told otherwise: two documents of the largest size at
+/// once beside the buffers of the defaults.
+pub const MEMORY_DEFAULT: usize = 384 * 1024 * 1024;
+
 /// What a reader asks of the operating system at once; large enough that the calls do not show.
 pub const READ_BYTES: usize = 256 * 1024;
 
@@ -159,9 +172,9 @@ pub const LEDGER_SYNC_INTERVAL: Duration = Duration::from_secs(1);
 /// behind.
 pub const ANSWERS_WAITING_MAX: usize = 4096;
 
-/// Bytes of refused documents that count as one more answer that waits, so that the memory which
-/// waiting answers take is bounded.
-pub const REFUSED_BYTES_PER_PLACE: usize = 16 * 1024;
+/// Bytes of refused documents that count as one more answer that waits, so that waiting answers
+/// hold 16 MiB of them at most.
+pub const REFUSED_BYTES_PER_PLACE: usize = 4 * 1024;
 
 /// Bytes of refused documents that are kept back to be written last, because their batches were not
 /// answered for to the end; there is about one such batch for each worker.
@@ -196,6 +209,7 @@ pub const BARS_MAX: usize = 8;
 /// Lines of a list in the summary, unless told to be verbose, so that it fits on a screen.
 pub const SUMMARY_ROWS: usize = 10;
 
+const _: () = assert!(BATCH_BYTES_DEFAULT >= LARGE_DOCUMENT_BYTES);
 const _: () = assert!(ARCHIVE_WAITING_BYTES_MAX >= DOCUMENT_BYTES_MAX);
 const _: () = assert!(BATCH_BYTES_MAX + COMMAND_OVERHEAD_BYTES < DOCUMENT_BYTES_MAX);
 const _: () = assert!(BATCH_BYTES_DEFAULT <= BATCH_BYTES_MAX);

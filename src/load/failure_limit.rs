@@ -65,13 +65,13 @@ impl FailureLimit {
                 format!("{refused} rejected, more than the {} that may be", count(most))
             }
             Self::Share { .. } => {
-                let read = count(read);
-                format!("{refused} rejected of {read} read, more than the {self} that may be")
+                let read = counted(read, "read document", "read documents");
+                format!("{refused} rejected of {read}, more than the {self} that may be")
             }
         };
         Error::new(ErrorKind::Write, message).hint(
-            "the reasons are listed under `rejected`, and --rejects DIR keeps the documents; with a \
-             larger --max-failures the restore goes on",
+            "the reasons are listed under `rejected`, and --rejects DIR keeps the documents; with \
+             a larger --max-failures the restore goes on",
         )
     }
 }

@@ -443,7 +443,10 @@ mod tests {
         }
 
         #[test]
-        fn a_ledger_that_is_altered_is_refused_or_says_less(place in 0_usize..2000, byte in any::<u8>()) {
+        fn a_ledger_that_is_altered_is_refused_or_says_less(
+            place in 0_usize..2000,
+            byte in any::<u8>(),
+        ) {
             let (_folder, path) = written();
             let mut bytes = std::fs::read(&path).expect("read");
             let place = place % bytes.len();

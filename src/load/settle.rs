@@ -46,19 +46,22 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The places that it takes among those that wait.
+    /// How many places it takes while it waits: one, and more where it tells of refused documents
+    /// and holds them.
     fn places(&self) -> u32 {
+        /// Refusals that take about as much memory as an answer without any.
+        const REFUSALS: usize = 4;
         let bytes: usize = self.kept.iter().map(|kept| kept.bytes.len()).sum();
-        let places = (1 + bytes / REFUSED_BYTES_PER_PLACE).min(ANSWERS_WAITING_MAX);
-        u32::try_from(places).unwrap_or(u32::MAX)
+        let places = 1 + self.rejections().len() / REFUSALS + bytes / REFUSED_BYTES_PER_PLACE;
+        u32::try_from(places.min(ANSWERS_WAITING_MAX)).unwrap_or(u32::MAX)
     }
 
     fn rejections(&self) -> &[Rejection] {
-        let of = |event: &'_ Event| matches!(event, Event::Rejected { .. });
-        match self.events.iter().find(|event| of(event)) {
-            Some(Event::Rejected { rejections, .. }) => rejections,
-            _ => &[],
-        }
+        let rejections = self.events.iter().find_map(|event| match event {
+            Event::Rejected { rejections, .. } => Some(rejections.as_slice()),
+            _ => None,
+        });
+        rejections.unwrap_or_default()
     }
 }
 
@@ -124,8 +127,8 @@ pub(super) async fn take_in<T: Target>(run: &Run<T>, answer: Answer) {
     if settling.places.available_permits() < places as usize {
         settling.hurry.notify_one();
     }
-    if let Ok(places) = settling.places.acquire_many(places).await {
-        places.forget();
+    if let Ok(taken) = settling.places.acquire_many(places).await {
+        taken.forget();
     }
     settling.state().waiting.push_back(answer);
 }
@@ -252,9 +255,8 @@ async fn pass_barrier<T: Target>(run: &Run<T>) -> Result<(), TargetError> {
     };
     let horizon = run.target.horizon(&among).await?;
     let (durable, doubtful) = sort(&mut settling.state(), asked, &horizon);
-    let places =
-        |answers: &[Answer]| answers.iter().map(|one| one.places() as usize).sum::<usize>();
-    settling.places.add_permits(places(&durable) + places(&doubtful));
+    let settled = durable.iter().chain(&doubtful);
+    settling.places.add_permits(settled.map(|answer| answer.places() as usize).sum());
     for answer in &durable {
         settle(run, answer);
     }
@@ -319,8 +321,7 @@ fn waits_on<T: Target>(run: &Run<T>, error: &TargetError, since: Instant, has_en
 /// Counts what waits as not sent: whether it stays, nobody can say.
 fn give_up<T: Target>(run: &Run<T>) {
     let waiting = std::mem::take(&mut run.settling.state().waiting);
-    let places = waiting.iter().map(|answer| answer.places() as usize).sum();
-    run.settling.places.add_permits(places);
+    run.settling.places.add_permits(waiting.iter().map(|answer| answer.places() as usize).sum());
     for answer in waiting {
         abandon(run, &answer);
     }

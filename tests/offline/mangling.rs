@@ -274,6 +274,7 @@ fn run(inventory: &Inventory, runtime: &tokio::runtime::Runtime) -> (Tally, Endi
     let _ = plan::text::describe(&plan);
     let settings = LoadSettings {
         failure_limit: None,
+        memory: restorm::limits::MEMORY_DEFAULT,
         readers: 2,
         workers: 2,
         batch: BatchLimits::new(50, 10_000),

@@ -100,6 +100,7 @@ fn draw(root: &std::path::Path, chance: &mut Chance) -> Scenario {
         failure_limit: chance.percent(10).then(|| draw_limit(chance)),
         document_check: DocumentCheck::Extent,
         retry_for: RETRY_FOR,
+        memory: restorm::limits::MEMORY_DEFAULT,
     };
     let mut temper = Temper {
         faults: *chance.one_of(&[0, 10, 25, 50]),
