@@ -96,6 +96,8 @@ pub struct Batch {
     pub share: Option<Arc<Share>>,
     /// The indexes of documents whose zero timestamps an ordinary insert would not keep.
     pub detours: Vec<u32>,
+    /// The documents that do not lie where the one before them ends, and where they lie.
+    jumps: Vec<(u32, u64)>,
     array: Vec<u8>,
     pool: Option<BufferPool>,
 }
@@ -116,6 +118,17 @@ impl Batch {
             let (document, after) = document.split_at(usize::try_from(length).ok()?);
             rest = after;
             Frame::new(document).ok()
+        })
+    }
+
+    /// The documents with the offsets at which they lie in their source.
+    pub fn located(&self) -> impl Iterator<Item = (u64, Frame<'_>)> {
+        let mut jumps = self.jumps.iter().peekable();
+        let mut next = self.first.offset;
+        (0_u32..).zip(self.frames()).map(move |(index, frame)| {
+            let offset = jumps.next_if(|jump| jump.0 == index).map_or(next, |jump| jump.1);
+            next = offset + frame.bytes().len() as u64;
+            (offset, frame)
         })
     }
 }
@@ -180,6 +193,9 @@ pub struct Batcher {
     first: Position,
     origin_reported: u64,
     detours: Vec<u32>,
+    jumps: Vec<(u32, u64)>,
+    /// Where the next document lies, if it follows the last one.
+    next_offset: u64,
     sent: Sent,
     damaged: u32,
     /// Up to where the collection's bytes belong to batches that were cut.
@@ -208,6 +224,8 @@ impl Batcher {
             first: Position::default(),
             origin_reported: 0,
             detours: Vec::new(),
+            jumps: Vec::new(),
+            next_offset: 0,
             sent: Sent::Never,
             damaged: 0,
             covered: 0,
@@ -271,7 +289,10 @@ impl Batcher {
             }
             self.array.clear();
             self.array.extend_from_slice(&[0; ARRAY_HEADER]);
+        } else if position.offset != self.next_offset {
+            self.jumps.push((self.documents, position.offset));
         }
+        self.next_offset = position.offset + frame.bytes().len() as u64;
         if self.zero_timestamps == ZeroTimestamps::Detoured && frame.has_zero_timestamp() {
             self.detours.push(self.documents);
         }
@@ -306,6 +327,7 @@ impl Batcher {
             sent: self.sent,
             share: None,
             detours: std::mem::take(&mut self.detours),
+            jumps: std::mem::take(&mut self.jumps),
             array: std::mem::take(&mut self.array),
             pool: Some(self.pool.clone()),
         })
@@ -413,6 +435,22 @@ mod tests {
         batcher.push(Frame::new(&bytes).expect("a frame"), at(95, 140));
         let second = batcher.finish(at(140, 140)).expect("a batch");
         assert_eq!((second.range.clone(), second.damaged), (90..140, 1));
+    }
+
+    #[test]
+    fn documents_are_found_where_they_lie() {
+        let pool = BufferPool::new(2, 1 << 20);
+        let mut batcher = Batcher::new(0, BatchLimits::new(10, 9000), ZeroTimestamps::Kept, pool);
+        let bytes = document(10);
+        let length = bytes.len() as u64;
+        let offsets = [7, 7 + length, 100, 100 + length, 300];
+        for offset in offsets {
+            let position = Position { offset, origin: offset, end: offset + length };
+            batcher.push(Frame::new(&bytes).expect("a frame"), position);
+        }
+        let batch = batcher.finish(Position::default()).expect("a batch");
+        assert_eq!(batch.located().map(|(offset, _)| offset).collect::<Vec<_>>(), offsets);
+        assert_eq!(batch.jumps.len(), 2);
     }
 
     #[test]

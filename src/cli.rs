@@ -12,6 +12,7 @@ pub mod mongorestore;
 mod namespaces;
 mod output;
 mod password;
+mod refusals;
 pub mod restore;
 mod resumption;
 pub mod seed;

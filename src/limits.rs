@@ -164,6 +164,14 @@ pub const ANSWER_WITHIN: Duration = Duration::from_secs(300);
 /// The longest pause that a server may ask for.
 pub const RETRY_DELAY_ASKED_MAX: Duration = Duration::from_secs(60);
 
+/// Connections lost one after the other over the same documents before they are sent in halves: a
+/// server that fails loses one or two and cannot be reached then.
+pub const LOST_BEFORE_HALVING: u32 = 3;
+
+/// The fewest bytes that are sent together because of lost connections; what lets even less pass
+/// is met with every batch anew.
+pub const NARROWED_BYTES_MIN: usize = 16 * 1024;
+
 /// How long batches in flight are tried again once a stop was asked for: as long as the driver
 /// looks for a server, so that a short failure is survived and a server that is gone is not.
 pub const STOP_GRACE: Duration = Duration::from_secs(10);
@@ -180,6 +188,18 @@ pub const LEDGER_SYNC_INTERVAL: Duration = Duration::from_secs(1);
 /// answers a few hundred batches in the interval, so that this many mean that it has fallen
 /// behind.
 pub const ANSWERS_WAITING_MAX: usize = 4096;
+
+/// Bytes of refused documents that count as one more answer that waits, so that waiting answers
+/// hold 16 MiB of them at most.
+pub const REFUSED_BYTES_PER_PLACE: usize = 4 * 1024;
+
+/// Bytes of refused documents that are kept back to be written last, because their batches were not
+/// answered for to the end; there is about one such batch for each worker.
+pub const REJECTS_LATE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Documents that are read before a share of refused ones is judged: among the first few, one is
+/// a large share.
+pub const FAILURE_SHARE_DOCUMENTS: u64 = 1000;
 
 /// How long the first connection may take before the server is called unreachable.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -11,6 +11,7 @@
 //! ```
 
 mod again;
+mod failure_limit;
 mod finish;
 mod gathered;
 mod indexed;
@@ -18,6 +19,7 @@ mod intake;
 pub mod ledger;
 pub mod oplog;
 mod prepare;
+pub mod rejects;
 pub mod retry;
 mod run;
 mod salvage;
@@ -47,8 +49,10 @@ use crate::plan::oplog::OplogPlan;
 use crate::report::{Event, Observer, Phase, Tally};
 use crate::target::Target;
 
+pub use failure_limit::FailureLimit;
 use intake::Reading;
 pub use ledger::Ledger;
+pub use rejects::Rejects;
 pub use stop::Stop;
 
 /// How a plan is run.
@@ -66,6 +70,8 @@ pub struct LoadSettings {
     pub zero_timestamps: ZeroTimestamps,
     /// What happens after a document that the server refuses.
     pub on_rejection: OnRejection,
+    /// How many documents may be refused before the run ends; any number where nothing is said.
+    pub failure_limit: Option<FailureLimit>,
     /// Whether documents are checked before they are sent.
     pub document_check: DocumentCheck,
     /// The bytes that buffers may take, those of large documents included.
@@ -93,6 +99,7 @@ impl Default for LoadSettings {
             index_builds: PARALLEL_INDEX_BUILDS_DEFAULT,
             zero_timestamps: ZeroTimestamps::Detoured,
             on_rejection: OnRejection::GoOn,
+            failure_limit: None,
             document_check: DocumentCheck::default(),
             memory: MEMORY_DEFAULT,
             retry_for: RETRY_FOR,
@@ -136,6 +143,8 @@ pub struct Assignment<T> {
     pub ledger: Option<Arc<Ledger>>,
     /// Where what cannot be read is kept, if damage in the dump is read around.
     pub salvage: Option<PathBuf>,
+    /// Where refused documents are kept.
+    pub rejects: Option<Arc<Rejects>>,
     /// The moment from which the times of events count.
     pub began: Instant,
 }
@@ -176,6 +185,8 @@ pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
     run.join(workers).await;
     settle::end(&run, settler).await;
     again::send_doubtful(&run).await;
+    run.judge_all_failures();
+    run.close_rejects().await;
     run.data_ended();
     users::restore(&run).await;
     match (indexes, &run.plan.oplog) {

@@ -44,12 +44,14 @@ pub trait Target: Send + Sync + 'static {
         documents: &Documents,
     ) -> impl Future<Output = Result<WriteOutcome, TargetError>> + Send;
 
-    /// The stored documents that have one of these `_id`s.
+    /// Hands over the stored documents that have one of these `_id`s, one by one, since all of
+    /// them may be more than memory holds. After an error some may have been handed over.
     fn stored(
         &self,
         namespace: &Namespace,
         ids: Vec<RawBson>,
-    ) -> impl Future<Output = Result<Vec<RawDocumentBuf>, TargetError>> + Send;
+        take: &mut (dyn FnMut(RawDocumentBuf) + Send),
+    ) -> impl Future<Output = Result<(), TargetError>> + Send;
 
     /// What its acknowledgements are worth.
     fn acknowledgement(&self) -> Acknowledgement {

@@ -16,14 +16,15 @@ use crate::cli::indexes::IndexArgs;
 use crate::cli::mongorestore::DropInArgs;
 use crate::cli::namespaces::NamespaceArgs;
 use crate::cli::output::{self, Stream};
+use crate::cli::refusals::RefusalArgs;
 use crate::cli::resumption::{self, ResumptionArgs};
 use crate::cli::signals::{self, Voice};
 use crate::cli::source::SourceArgs;
 use crate::cli::special::SpecialArgs;
 use crate::command::restore::{
     BatchLimits, Connection, Destination, ExistingPolicy, IndexPolicy, Insertion, Journal,
-    LoadSettings, Mode, OnRejection, Order, RestoreOptions, Restored, Selection, Stop,
-    WriteConcern, memory_bytes_max, restore,
+    LoadSettings, Mode, Order, RestoreOptions, Restored, Selection, Stop, WriteConcern,
+    memory_bytes_max, restore,
 };
 use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
@@ -108,10 +109,6 @@ pub struct RestoreArgs {
     #[arg(long, alias = "maintainInsertionOrder", help_heading = "How it is done")]
     maintain_insertion_order: bool,
 
-    /// End the run at the first document that the server refuses
-    #[arg(long, alias = "stopOnError", help_heading = "How it is done")]
-    stop_on_error: bool,
-
     /// Collections read side by side
     #[arg(long, short = 'j', alias = "numParallelCollections", value_name = "N")]
     #[arg(default_value_t = PARALLEL_COLLECTIONS_DEFAULT, help_heading = "How it is done")]
@@ -144,6 +141,9 @@ pub struct RestoreArgs {
     #[arg(long, value_name = "N", default_value_t = PARALLEL_INDEX_BUILDS_DEFAULT)]
     #[arg(value_parser = at_most(64), help_heading = "How it is done")]
     parallel_index_builds: usize,
+
+    #[command(flatten)]
+    refusals: RefusalArgs,
 
     #[command(flatten)]
     resumption: ResumptionArgs,
@@ -266,16 +266,14 @@ impl RestoreArgs {
             special: self.special.to_options()?,
             ledger: self.resumption.ledger(),
             damage: self.damage.damage(),
+            rejects: self.refusals.rejects.clone(),
             settings: LoadSettings {
                 readers: self.parallel_collections,
                 workers: self.workers(),
                 batch: BatchLimits::new(self.batch_documents, self.batch_bytes),
                 index_builds: self.parallel_index_builds,
-                on_rejection: if self.stop_on_error {
-                    OnRejection::StopRun
-                } else {
-                    OnRejection::GoOn
-                },
+                on_rejection: self.refusals.on_rejection(),
+                failure_limit: self.refusals.max_failures,
                 document_check: self.collections.check(),
                 retry_for: self.resumption.retry_for(),
                 ..LoadSettings::default()
@@ -352,7 +350,6 @@ impl RestoreArgs {
             ("drop", self.drop),
             ("no-indexes", self.no_indexes),
             ("maintain-insertion-order", self.maintain_insertion_order),
-            ("stop-on-error", self.stop_on_error),
             ("null", self.null),
         ] {
             if is_set {
@@ -374,6 +371,7 @@ impl RestoreArgs {
         told.extend(self.namespaces.told());
         told.extend(self.collections.told());
         told.extend(self.indexes.told());
+        told.extend(self.refusals.told());
         told.extend(self.resumption.told());
         told.extend(self.damage.told());
         let mut tell = |name: &str, value: String| {
@@ -540,7 +538,7 @@ fn style(verbosity: Verbosity) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::restore::{Damage, Validation};
+    use crate::command::restore::{Damage, OnRejection, Validation};
     use clap::Parser;
 
     #[derive(Parser)]

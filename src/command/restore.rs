@@ -3,6 +3,7 @@
 mod keeping;
 mod library;
 mod preflight;
+mod rejecting;
 mod special;
 
 use std::path::PathBuf;
@@ -16,7 +17,9 @@ use crate::dump::{Dump, Inventory, Layout};
 use crate::error::{Error, ErrorKind};
 use crate::facts::{ExistingDetail, ServerFacts, Topology};
 use crate::load::{self, Assignment, Ending};
-pub use crate::load::{DocumentCheck, LoadSettings, OnRejection, Stop, memory_bytes_max};
+pub use crate::load::{
+    DocumentCheck, FailureLimit, LoadSettings, OnRejection, Stop, memory_bytes_max,
+};
 pub use crate::namespace::filter::NamespaceFilter;
 pub use crate::namespace::pattern::{NamespacePattern, Rename};
 use crate::plan::{self, RestorePlan};
@@ -60,6 +63,8 @@ pub struct RestoreOptions {
     pub ledger: LedgerOptions,
     /// What is done about damage in the dump.
     pub damage: Damage,
+    /// The folder that keeps the documents which are refused.
+    pub rejects: Option<PathBuf>,
     /// How the plan is run.
     pub settings: LoadSettings,
     /// Whether it is run at all.
@@ -81,6 +86,7 @@ impl RestoreOptions {
             special: SpecialOptions::default(),
             ledger: LedgerOptions::default(),
             damage: Damage::default(),
+            rejects: None,
             settings: LoadSettings::default(),
             mode: Mode::Restore,
             told: Vec::new(),
@@ -253,6 +259,7 @@ impl Prepared<'_> {
         stop: Stop,
     ) -> Result<Restored, Error> {
         self.refuse_empty(&plan)?;
+        rejecting::check(self.found())?;
         let kept = keeping::keep(self.found(), &mut plan)?;
         if self.options.mode == Mode::DryRun {
             return Ok(Restored::Planned(plan::text::describe(&plan)));
@@ -275,8 +282,9 @@ impl Prepared<'_> {
         let ledger = kept.as_ref().map(|kept| Arc::clone(&kept.ledger));
         let salvage = self.options.damage.folder(&self.options.dump);
         let kept_in = salvage.as_ref().map(|folder| folder.display().to_string());
+        let rejects = rejecting::open(self.found(), &plan, ledger.as_deref())?;
         let assignment =
-            Assignment { plan, target, settings, observer, stop, ledger, salvage, began };
+            Assignment { plan, target, settings, observer, stop, ledger, salvage, rejects, began };
         let (tally, ending) = load::load(assignment).await;
         context.outcome = outcome(&ending);
         let mut report = Report::new(&tally, context);

@@ -285,6 +285,10 @@ impl History {
                 carried.inserted = carried.inserted.saturating_add(done.inserted);
                 carried.already_there = carried.already_there.saturating_add(done.there);
                 carried.rejected = carried.rejected.saturating_add(done.rejected);
+                carried.conflicts = carried.conflicts.saturating_add(done.conflicts);
+                let kept = &mut carried.rejects;
+                kept.documents = kept.documents.max(done.kept);
+                kept.lines = kept.lines.max(done.lines);
             }
             Record::Oplog => self.oplog_begun = true,
             Record::Ended => self.ended = true,
@@ -340,7 +344,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn done(from: u64, to: u64) -> Done {
-        Done { collection: 0, from, to, inserted: 2, there: 1, rejected: 0 }
+        Done {
+            collection: 0,
+            from,
+            to,
+            inserted: 2,
+            there: 1,
+            rejected: 0,
+            conflicts: 0,
+            kept: 0,
+            lines: 0,
+        }
     }
 
     fn names() -> (Namespace, Namespace) {
@@ -429,7 +443,10 @@ mod tests {
         }
 
         #[test]
-        fn a_ledger_that_is_altered_is_refused_or_says_less(place in 0_usize..2000, byte in any::<u8>()) {
+        fn a_ledger_that_is_altered_is_refused_or_says_less(
+            place in 0_usize..2000,
+            byte in any::<u8>(),
+        ) {
             let (_folder, path) = written();
             let mut bytes = std::fs::read(&path).expect("read");
             let place = place % bytes.len();

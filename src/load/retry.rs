@@ -54,10 +54,26 @@ const PASSING_LABELS: [&str; 3] =
 /// `Unauthorized`.
 const UNAUTHORIZED: i32 = 13;
 
-/// Codes of documents that the server cannot read or that make the command too large:
-/// `FailedToParse`, `InvalidBSON`, `BSONObjectTooLarge`, what parsers say of bad nesting, and
-/// buckets of mixed schema.
-const SPOILT: [i32; 6] = [9, 22, 10334, 15, 17280, 408];
+/// Codes of documents that the server cannot read or that make the command or its answer too large.
+const SPOILT: [i32; 10] = [
+    9,     // FailedToParse
+    15,    // Overflow, of nesting
+    16,    // InvalidLength: more documents than a command may have
+    22,    // InvalidBSON
+    408,   // CannotInsertTimeseriesBucketsWithMixedSchema
+    10334, // BSONObjectTooLarge
+    16501, // more memory than Cosmos DB gives a request
+    17280, // KeyTooLong of old servers
+    17419, // the document that an update makes is too large
+    17420, // the document that an upsert makes is too large
+];
+
+/// Whether the message of a refusal says that too much came at once, for look-alike servers and
+/// proxies with limits and codes of their own.
+fn is_too_large(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    message.contains("too large") || message.contains("too big")
+}
 
 /// What is done about a failed insert; `bypasses` says whether it asked to bypass validators.
 pub fn verdict(error: &TargetError, bypasses: bool) -> Verdict {
@@ -68,6 +84,7 @@ pub fn verdict(error: &TargetError, bypasses: bool) -> Verdict {
         (Fault::Refused | Fault::Unconfirmed, _) if passes => Verdict::Retry,
         (Fault::Refused, Some(UNAUTHORIZED)) if bypasses => Verdict::KeepValidators,
         (Fault::Refused, Some(code)) if SPOILT.contains(&code) => Verdict::Split,
+        (Fault::Refused, _) if is_too_large(&error.message) => Verdict::Split,
         (Fault::Refused | Fault::Unconfirmed | Fault::Driver, _) => Verdict::FailCollection,
     }
 }

@@ -12,17 +12,18 @@ use tokio::task::JoinSet;
 use crate::batch::{Batch, BufferPool};
 use crate::dump::inventory::{CollectionKind, Compression, Origin};
 use crate::error::{Error, ErrorKind};
-use crate::limits::QUEUE_BATCHES;
+use crate::limits::{FAILURE_SHARE_DOCUMENTS, NARROWED_BYTES_MIN, QUEUE_BATCHES};
 use crate::load::gathered::Gathered;
 use crate::load::ledger::Ledger;
 use crate::load::prepare::with_retries;
+use crate::load::rejects::Rejects;
 use crate::load::salvage::Salvage;
 use crate::load::settle::Settling;
-use crate::load::{Assignment, Ending, LoadSettings, Stop};
+use crate::load::{Assignment, Ending, FailureLimit, LoadSettings, Stop};
 use crate::memory::Budget;
 use crate::plan::users::Content;
 use crate::plan::{CollectionPlan, Creation, Insertion, RestorePlan, Validation};
-use crate::report::format::counted;
+use crate::report::format::{bytes, counted};
 use crate::report::{Event, Observer, Phase, PlannedCollection, Standing, Tally};
 use crate::target::{Insert, OnRefusal, Target, Validators};
 
@@ -49,6 +50,8 @@ pub(super) struct Run<T> {
     pub(super) ledger: Option<Arc<Ledger>>,
     /// What is lost, where damage in the dump is read around.
     pub(super) salvage: Option<Salvage>,
+    /// Where refused documents are kept.
+    pub(super) rejects: Option<Arc<Rejects>>,
     /// By what this run is known, however often it is resumed.
     pub(super) id: ObjectId,
     collections: Vec<Progress>,
@@ -62,6 +65,8 @@ pub(super) struct Run<T> {
     damage: Mutex<Option<Error>>,
     validators_kept: AtomicBool,
     is_abandoned: AtomicBool,
+    /// The most bytes of documents that are sent together, because more were not let pass.
+    passing_bytes: AtomicUsize,
 }
 
 /// How far a collection is.
@@ -138,7 +143,7 @@ fn announced(plan: &CollectionPlan) -> PlannedCollection {
 
 impl<T: Target> Run<T> {
     pub(super) fn new(assignment: Assignment<T>) -> (Self, Queues) {
-        let Assignment { plan, target, settings, observer, stop, ledger, salvage, began } =
+        let Assignment { plan, target, settings, observer, stop, ledger, salvage, rejects, began } =
             assignment;
         let (loaded, to_index) = async_channel::bounded(plan.collections.len().max(1));
         let buffers = settings.workers + settings.readers + QUEUE_BATCHES;
@@ -155,6 +160,7 @@ impl<T: Target> Run<T> {
             id: ledger.as_ref().map_or_else(ObjectId::new, |ledger| ledger.run()),
             ledger,
             salvage: salvage.map(Salvage::into),
+            rejects,
             plan,
             target,
             settings,
@@ -167,6 +173,7 @@ impl<T: Target> Run<T> {
             damage: Mutex::default(),
             validators_kept: AtomicBool::new(false),
             is_abandoned: AtomicBool::new(false),
+            passing_bytes: AtomicUsize::new(usize::MAX),
         };
         (run, Queues::new(settings.workers))
     }
@@ -218,6 +225,7 @@ impl<T: Target> Run<T> {
                     inserted: carried.inserted,
                     already_there: carried.already_there,
                     rejected: carried.rejected,
+                    conflicts: carried.conflicts,
                     bytes: carried.ranges.bytes(),
                 });
             }
@@ -227,6 +235,7 @@ impl<T: Target> Run<T> {
     /// Brings what was noted in the ledger to the disk, on a thread of its own, because that may
     /// take its time; where it fails, the restore goes on.
     pub(super) async fn sync_ledger(&self) {
+        self.sync_rejects().await;
         let Some(ledger) = self.ledger.clone() else {
             return;
         };
@@ -238,6 +247,76 @@ impl<T: Target> Run<T> {
                  sends again what comes from here on"
             );
             self.observe(&Event::Note { collection: None, text });
+        }
+    }
+
+    /// Brings refused documents to the disk, and what is done with them into the ledger. Where that
+    /// fails, the run ends: they would be lost.
+    pub(super) async fn sync_rejects(&self) {
+        let Some(rejects) = self.rejects.clone() else {
+            return;
+        };
+        match super::aside(move || rejects.sync()).await {
+            Ok(done) => {
+                for (collection, done) in done {
+                    if let Some(ledger) = &self.ledger {
+                        ledger.done(collection, done);
+                    }
+                }
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Writes what comes last of refused documents.
+    pub(super) async fn close_rejects(&self) {
+        if let Some(rejects) = self.rejects.clone()
+            && let Err(error) = super::aside(move || rejects.close()).await
+        {
+            self.fail(error);
+        }
+    }
+
+    /// The most bytes of documents that are sent together.
+    pub(super) fn passing_bytes(&self) -> usize {
+        self.passing_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Sends no more than this together from here on, and says so once: `whole` bytes did not get
+    /// through, `part` did.
+    pub(super) fn narrow(&self, whole: usize, part: usize) {
+        let part = part.max(NARROWED_BYTES_MIN);
+        let before = self.passing_bytes.fetch_min(part, Ordering::Relaxed);
+        if before == usize::MAX {
+            let (whole, part) = (bytes(whole as u64), bytes(part as u64));
+            let text = format!(
+                "connections were lost again and again over batches of {whole}; they are sent in \
+                 parts of at most {part} (--batch-bytes)"
+            );
+            self.observe(&Event::Note { collection: None, text });
+        }
+    }
+
+    /// Ends the run where more documents were refused than was asked for.
+    pub(super) fn judge_failures(&self) {
+        if let Some(limit) = self.settings.failure_limit {
+            self.judge_failures_by(limit, FAILURE_SHARE_DOCUMENTS);
+        }
+    }
+
+    /// The same at the end, when all documents are read.
+    pub(super) fn judge_all_failures(&self) {
+        if let Some(limit) = self.settings.failure_limit
+            && self.goes_on()
+        {
+            self.judge_failures_by(limit, 1);
+        }
+    }
+
+    fn judge_failures_by(&self, limit: FailureLimit, read_min: u64) {
+        let balance = self.tally.lock().unwrap_or_else(PoisonError::into_inner).balance();
+        if limit.is_passed(balance.rejected, balance.read, read_min) {
+            self.fail(limit.passed(balance.rejected, balance.read));
         }
     }
 

@@ -14,12 +14,15 @@ use tokio::time::Instant;
 
 use crate::dump::inventory::Origin;
 use crate::error::{Error, ErrorKind};
-use crate::limits::{ANSWERS_WAITING_MAX, LEDGER_SYNC_INTERVAL, SETTLE_INTERVAL, STOP_GRACE};
+use crate::limits::{
+    ANSWERS_WAITING_MAX, LEDGER_SYNC_INTERVAL, REFUSED_BYTES_PER_PLACE, SETTLE_INTERVAL, STOP_GRACE,
+};
 use crate::load::ledger::record::Done;
+use crate::load::rejects::{Kept, Refused};
 use crate::load::retry::{self, Verdict};
 use crate::load::run::{Run, internal};
-use crate::report::Event;
 use crate::report::format::counted;
+use crate::report::{Event, Rejection};
 use crate::target::durable::{Acknowledgement, Fate, Horizon, Mark};
 use crate::target::{Target, TargetError};
 
@@ -32,6 +35,8 @@ pub(super) struct Answer {
     pub(super) documents: u64,
     /// What is told of it once it is settled.
     pub(super) events: Vec<Event>,
+    /// The documents of it that were refused, where they are kept.
+    pub(super) kept: Vec<Kept>,
     /// What is done with it; nothing where documents of it were not answered for.
     pub(super) done: Option<Done>,
     /// The point in the target's history.
@@ -41,16 +46,22 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// How many places it takes while it waits: one, and more where it tells of refused documents.
+    /// How many places it takes while it waits: one, and more where it tells of refused documents
+    /// and holds them.
     fn places(&self) -> u32 {
         /// Refusals that take about as much memory as an answer without any.
         const REFUSALS: usize = 4;
-        let refusals = |event: &Event| match event {
-            Event::Rejected { rejections, .. } => rejections.len(),
-            _ => 0,
-        };
-        let refusals: usize = self.events.iter().map(refusals).sum();
-        u32::try_from((1 + refusals / REFUSALS).min(ANSWERS_WAITING_MAX)).unwrap_or(u32::MAX)
+        let bytes: usize = self.kept.iter().map(|kept| kept.bytes.len()).sum();
+        let places = 1 + self.rejections().len() / REFUSALS + bytes / REFUSED_BYTES_PER_PLACE;
+        u32::try_from(places.min(ANSWERS_WAITING_MAX)).unwrap_or(u32::MAX)
+    }
+
+    fn rejections(&self) -> &[Rejection] {
+        let rejections = self.events.iter().find_map(|event| match event {
+            Event::Rejected { rejections, .. } => Some(rejections.as_slice()),
+            _ => None,
+        });
+        rejections.unwrap_or_default()
     }
 }
 
@@ -63,6 +74,8 @@ pub(super) struct Settling {
     places: Semaphore,
     /// Wakes who settles, before its time.
     hurry: Notify,
+    /// Tells that refused documents were written that are to be brought to the disk.
+    refused: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -81,6 +94,7 @@ impl Settling {
             state: Mutex::default(),
             places: Semaphore::new(ANSWERS_WAITING_MAX),
             hurry: Notify::new(),
+            refused: Notify::new(),
         }
     }
 
@@ -125,10 +139,33 @@ fn settle<T: Target>(run: &Run<T>, answer: &Answer) {
     for event in &answer.events {
         run.observe(event);
     }
-    if let (Some(ledger), Some(done)) = (&run.ledger, answer.done) {
+    run.judge_failures();
+    if let (Some(done), Some(ledger)) = (keep_refused(run, answer), &run.ledger) {
         ledger.done(collection, done);
     }
     run.finish(collection);
+}
+
+/// Keeps the refused documents of an answer, where that was asked for; returns what may enter the
+/// ledger at once.
+fn keep_refused<T: Target>(run: &Run<T>, answer: &Answer) -> Option<Done> {
+    let Some(rejects) = &run.rejects else {
+        return answer.done;
+    };
+    let (collection, rejections) = (answer.collection, answer.rejections());
+    let refused = Refused { collection, rejections, kept: &answer.kept };
+    match rejects.keep(refused, answer.done) {
+        Ok(done) => {
+            if !answer.kept.is_empty() {
+                run.settling.refused.notify_one();
+            }
+            done
+        }
+        Err(error) => {
+            run.fail(error);
+            None
+        }
+    }
 }
 
 /// Looks at first which server is written to; without that, nothing acknowledged can be settled.
@@ -143,7 +180,10 @@ pub(super) async fn begin<T: Target>(run: &Run<T>) -> Result<(), TargetError> {
 /// Settles answers and brings the ledger to the disk, again and again, until told that no more
 /// answers come and none waits.
 pub(super) async fn keep_settling<T: Target>(run: Arc<Run<T>>) {
-    if run.settling.worth == Acknowledgement::Durable && run.ledger.is_none() {
+    if run.settling.worth == Acknowledgement::Durable
+        && run.ledger.is_none()
+        && run.rejects.is_none()
+    {
         return;
     }
     let mut failing_since: Option<Instant> = None;
@@ -169,12 +209,24 @@ pub(super) async fn keep_settling<T: Target>(run: Arc<Run<T>>) {
             run.sync_ledger().await;
             synced = Instant::now();
         }
-        tokio::select! {
-            () = tokio::time::sleep(SETTLE_INTERVAL) => {}
-            () = run.settling.hurry.notified() => {}
-        }
+        wait(&run).await;
     }
     run.sync_ledger().await;
+}
+
+/// Waits until it is time to settle again. What was refused is brought to the disk meanwhile, all
+/// that has come together, because the ranges that it belongs to wait for that.
+async fn wait<T: Target>(run: &Run<T>) {
+    let pause = tokio::time::sleep(SETTLE_INTERVAL);
+    tokio::pin!(pause);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut pause => return,
+            () = run.settling.hurry.notified() => return,
+            () = run.settling.refused.notified() => run.sync_rejects().await,
+        }
+    }
 }
 
 /// Says that no more answers come for now, and waits until all that came are settled or doubtful.
@@ -234,7 +286,10 @@ fn sort(state: &mut State, asked: usize, horizon: &Horizon) -> (Vec<Answer>, Vec
 }
 
 /// Keeps answers for another sending; where they came through a pipe, nothing can be read again.
-fn doubt<T: Target>(run: &Run<T>, doubtful: Vec<Answer>) {
+fn doubt<T: Target>(run: &Run<T>, mut doubtful: Vec<Answer>) {
+    for answer in &mut doubtful {
+        answer.kept = Vec::new();
+    }
     let documents: u64 = doubtful.iter().map(|answer| answer.documents).sum();
     let documents = counted(documents, "document", "documents");
     let is_piped = doubtful.iter().any(|answer| run.reads_once(answer.collection));

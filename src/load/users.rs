@@ -3,8 +3,8 @@
 //! The server merges them out of two temporary collections. These hold credentials, so they are
 //! dropped whatever happens: before, in case a run that was killed left some, and after.
 
-use bson::RawBson;
 use bson::raw::RawDocument;
+use bson::{RawBson, RawDocumentBuf};
 
 use crate::batch::{Batch, BatchLimits, Batcher, BufferPool, Position, ZeroTimestamps};
 use crate::error::{Error, ErrorKind};
@@ -124,13 +124,12 @@ async fn note_existing<T: Target>(
     let documents =
         part.documents.documents().filter_map(|bytes| RawDocument::from_bytes(bytes).ok());
     let ids = documents.filter_map(id_of).collect();
-    let found = run.target.stored(&Namespace::new("admin", collection), ids).await;
-    let mut names: Vec<_> = found
-        .unwrap_or_default()
-        .iter()
-        .filter_map(|document| Some(document.get_str("_id").ok()?.to_owned()))
-        .collect();
-    if !names.is_empty() {
+    let mut names = Vec::new();
+    let mut take = |document: RawDocumentBuf| {
+        names.extend(document.get_str("_id").ok().map(str::to_owned));
+    };
+    let found = run.target.stored(&Namespace::new("admin", collection), ids, &mut take).await;
+    if found.is_ok() && !names.is_empty() {
         names.sort();
         let text = format!(
             "{} already there and kept as they are; --drop replaces them: {}",

@@ -1,24 +1,31 @@
 //! Sends batches and accounts for every document of them.
 
-use std::sync::Arc;
-use std::time::Duration;
+mod answer;
+mod duplicates;
+mod outage;
+mod parts;
 
-use bson::raw::RawDocument;
-use bson::{Bson, RawBson, RawDocumentBuf};
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use tokio::time::Instant;
 
 use crate::batch::{Batch, Sent};
 use crate::error::{Error, ErrorKind};
-use crate::frame::Frame;
-use crate::limits::STOP_GRACE;
+use crate::limits::{LOST_BEFORE_HALVING, STOP_GRACE};
 use crate::load::OnRejection;
-use crate::load::ledger::record::Done;
 use crate::load::retry::{self, Verdict};
 use crate::load::run::{Inbox, Run};
 use crate::load::settle::{self, Answer};
-use crate::report::{Event, Rejection};
+use crate::report::Event;
 use crate::target::durable::Mark;
 use crate::target::{Documents, Fault, Insert, Target, TargetError, Validators, WriteFailure};
+use answer::gave_up;
+pub(super) use answer::{id_text, stopped_at};
+pub(super) use duplicates::raw_id;
+use duplicates::{Found, Known};
+use outage::Outage;
+use parts::Losses;
 
 /// `DuplicateKey`.
 const DUPLICATE_KEY: i32 = 11000;
@@ -65,6 +72,11 @@ struct Delivery<'a, T> {
     inserted: u64,
     already_there: u64,
     failures: Vec<WriteFailure>,
+    known: Known,
+    losses: Losses,
+    /// Whether it is tried without bypassing validators, because the user may not or lacks another
+    /// right.
+    tries_validators: bool,
     outage: Outage,
     /// Whether an attempt may have been carried out without an answer, so that a duplicate may be
     /// the document itself.
@@ -75,37 +87,6 @@ struct Delivery<'a, T> {
     server: String,
     /// The point in the target's history of what it took.
     mark: Option<Mark>,
-}
-
-/// The failures since the last answer; a batch that is answered for bit by bit may take its time.
-struct Outage {
-    /// When the first attempt that failed was begun.
-    began: Instant,
-    repetition: u32,
-}
-
-impl Outage {
-    fn new() -> Self {
-        Self { began: Instant::now(), repetition: 0 }
-    }
-
-    /// Notes that an attempt begins; it begins an outage if it is the first to fail.
-    fn attempt(&mut self) {
-        if self.repetition == 0 {
-            self.began = Instant::now();
-        }
-    }
-
-    /// Whether there have been attempts for this long.
-    fn lasts(&self, time: Duration) -> bool {
-        self.began.elapsed() >= time
-    }
-
-    /// The pause before the next attempt.
-    fn next(&mut self, message: &str) -> Duration {
-        self.repetition += 1;
-        retry::delay_after(message, self.repetition)
-    }
 }
 
 /// Whether anything of a batch is to be sent.
@@ -125,6 +106,9 @@ impl<'a, T: Target> Delivery<'a, T> {
             inserted: 0,
             already_there: 0,
             failures: Vec::new(),
+            known: Known::default(),
+            losses: Losses::default(),
+            tries_validators: false,
             outage: Outage::new(),
             is_resent: batch.sent == Sent::Maybe,
             asked_for_mixed_schema: false,
@@ -136,6 +120,7 @@ impl<'a, T: Target> Delivery<'a, T> {
     /// Sends the batch until each of its documents is answered for or given up.
     async fn deliver(mut self) -> Answer {
         while let Some(group) = self.groups.pop() {
+            let group = self.passing_part(group);
             if self.send(group).await == Step::GiveUp {
                 break;
             }
@@ -143,8 +128,23 @@ impl<'a, T: Target> Delivery<'a, T> {
         self.answer()
     }
 
+    /// The part of a group that is let pass; the rest is sent after it.
+    fn passing_part(&mut self, group: Documents) -> Documents {
+        let passing_bytes = self.run.passing_bytes();
+        if passing_bytes == usize::MAX {
+            return group;
+        }
+        let mut parts = parts::of(self.batch, group, passing_bytes);
+        let first = parts.pop().unwrap_or(Documents::All);
+        self.groups.extend(parts);
+        first
+    }
+
     async fn send(&mut self, group: Documents) -> Step {
-        let insert = self.run.insert(self.batch.collection);
+        let mut insert = self.run.insert(self.batch.collection);
+        if self.tries_validators {
+            insert.validators = Validators::Applied;
+        }
         self.outage.attempt();
         let mut outcome = match self.run.target.insert(&insert, self.batch, &group).await {
             Ok(outcome) => outcome,
@@ -154,6 +154,7 @@ impl<'a, T: Target> Delivery<'a, T> {
             }
             Err(error) => return self.after(&insert, group, error).await,
         };
+        self.got_through(&group);
         let throttled = take_throttled(&mut outcome.failures);
         if throttled.is_empty() || outcome.inserted > 0 {
             self.outage = Outage::new();
@@ -163,7 +164,8 @@ impl<'a, T: Target> Delivery<'a, T> {
             (Some(earlier), Some(mark)) => Some(earlier.and(mark)),
             (earlier, mark) => earlier.or(mark),
         };
-        if outcome.not_tried > 0 {
+        let has_rest = outcome.not_tried > 0;
+        if has_rest {
             let indexes = group.indexes(self.batch.documents);
             let tried = indexes.len().saturating_sub(outcome.not_tried as usize);
             self.groups.push(Documents::Only(indexes[tried..].to_vec()));
@@ -175,7 +177,7 @@ impl<'a, T: Target> Delivery<'a, T> {
             self.groups.push(Documents::Only(indexes));
         }
         let failures = self.without_mixed(outcome.failures).await;
-        if !failures.is_empty() && self.judge(&insert, failures).await == Step::GiveUp {
+        if !failures.is_empty() && self.judge(failures, has_rest).await == Step::GiveUp {
             return Step::GiveUp;
         }
         match turned_away {
@@ -208,10 +210,14 @@ impl<'a, T: Target> Delivery<'a, T> {
         failures.into_iter().filter(|failure| failure.code != MIXED_SCHEMA).collect()
     }
 
-    /// Tells refused documents from those that an unanswered attempt had stored already.
-    async fn judge(&mut self, insert: &Insert, failures: Vec<WriteFailure>) -> Step {
-        let stored = match self.stored(insert, &failures).await {
-            Ok(stored) => stored,
+    /// Tells refused documents from those that an unanswered attempt had stored already. Where
+    /// the order matters, `has_rest` says that the group that came last holds what follows.
+    async fn judge(&mut self, failures: Vec<WriteFailure>, has_rest: bool) -> Step {
+        let rest = if has_rest { self.groups.pop() } else { None };
+        let mut rest = rest.map(|rest| rest.indexes(self.batch.documents)).unwrap_or_default();
+        let outcome = self.look_up(&failures, &rest).await;
+        let found = match outcome {
+            Ok(found) => found,
             Err(error) => {
                 // Whether a duplicate is the document itself stays unknown, so that it counts as
                 // never answered for.
@@ -220,18 +226,52 @@ impl<'a, T: Target> Delivery<'a, T> {
                 return self.give_up(&error);
             }
         };
-        let frames: Vec<_> = self.batch.frames().collect();
         for failure in failures {
-            let document = frames[failure.index as usize].bytes();
-            let is_there = failure.code == DUPLICATE_KEY
-                && stored.iter().any(|stored| stored.as_bytes() == document);
-            if is_there {
-                self.already_there += 1;
-            } else {
-                self.failures.push(failure);
+            let is_duplicate = failure.code == DUPLICATE_KEY;
+            match found.get(&failure.index) {
+                Some(Found::Same) if is_duplicate => self.already_there += 1,
+                found => {
+                    let is_other = found == Some(&Found::Other)
+                        || (found == Some(&Found::Nothing) && duplicates::is_of_id(&failure));
+                    if is_duplicate && is_other {
+                        self.known.conflicts.insert(failure.index);
+                    }
+                    self.failures.push(failure);
+                }
             }
         }
+        let before = rest.len();
+        rest.retain(|index| found.get(index) != Some(&Found::Same));
+        self.already_there += (before - rest.len()) as u64;
+        if !rest.is_empty() {
+            self.groups.push(Documents::Only(rest));
+        }
         self.after_rejections()
+    }
+
+    /// Looks up what stands under the `_id`s of refused duplicates, where that can be this batch's
+    /// own doing. Where the order matters, what follows is looked up as well, because the server
+    /// would stop at each document that it has.
+    async fn look_up(
+        &mut self,
+        failures: &[WriteFailure],
+        rest: &[u32],
+    ) -> Result<HashMap<u32, Found>, TargetError> {
+        let is_asked = |failure: &&WriteFailure| {
+            failure.code == DUPLICATE_KEY && !self.known.conflicts.contains(&failure.index)
+        };
+        let mut asked: Vec<u32> = failures.iter().filter(is_asked).map(|one| one.index).collect();
+        if !self.is_resent || asked.is_empty() {
+            return Ok(HashMap::new());
+        }
+        if !self.known.looked_ahead {
+            asked.extend(rest);
+            self.known.looked_ahead = true;
+        }
+        let found = duplicates::look_up(self.run, self.batch, &asked).await?;
+        let others = found.iter().filter(|(_, found)| **found == Found::Other);
+        self.known.conflicts.extend(others.map(|(index, _)| *index));
+        Ok(found)
     }
 
     /// Ends the run at a refused document, where that was asked for.
@@ -247,54 +287,56 @@ impl<'a, T: Target> Delivery<'a, T> {
         }
     }
 
-    /// What is stored under the `_id`s of refused duplicates, where that can be this batch's own
-    /// doing.
-    async fn stored(
-        &self,
-        insert: &Insert,
-        failures: &[WriteFailure],
-    ) -> Result<Vec<RawDocumentBuf>, TargetError> {
-        let frames: Vec<_> = self.batch.frames().collect();
-        let duplicates: Vec<RawBson> = failures
-            .iter()
-            .filter(|failure| self.is_resent && failure.code == DUPLICATE_KEY)
-            .filter_map(|failure| raw_id(frames[failure.index as usize]))
-            .collect();
-        if duplicates.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut outage = Outage::new();
-        loop {
-            let error = match self.run.target.stored(&insert.namespace, duplicates.clone()).await {
-                Ok(found) => return Ok(found),
-                Err(error) => error,
-            };
-            let passes = retry::verdict(&error, false) == Verdict::Retry && !self.run.has_failed();
-            if !passes || outage.lasts(self.run.settings.retry_for) {
-                return Err(error);
-            }
-            tokio::time::sleep(outage.next(&error.message)).await;
-        }
-    }
-
     /// Decides what follows a command that failed as a whole.
     async fn after(&mut self, insert: &Insert, group: Documents, error: TargetError) -> Step {
+        // What takes the detour travels in a command of its own, before or after which another may
+        // have gone through.
+        self.is_resent |= !self.batch.detours.is_empty();
         let bypasses = insert.validators == Validators::Bypassed;
         match retry::verdict(&error, bypasses) {
             Verdict::Retry => {
-                self.groups.push(group);
+                self.count_lost(group, &error);
                 self.pause(error).await
             }
             Verdict::KeepValidators => {
-                self.run.keep_validators();
+                // Whether it is this right that is missing shows when it is not asked for.
+                self.tries_validators = true;
                 self.groups.push(group);
                 Step::GoOn
             }
             Verdict::Split => {
+                // It may be the answer that was too large, to a command that was carried out.
+                self.is_resent = true;
                 self.split(&group, &error);
                 self.after_rejections()
             }
             Verdict::FailCollection => self.give_up(&error),
+        }
+    }
+
+    /// Puts a group back that a lost connection or a server that is away has kept from being
+    /// answered for. Where connections are lost again and again, while servers can be reached, it
+    /// may be its size that something on the way does not let pass: it is halved.
+    fn count_lost(&mut self, group: Documents, error: &TargetError) {
+        let is_lost = error.fault == Fault::ConnectionLost;
+        self.losses.times = if is_lost { self.losses.times + 1 } else { 0 };
+        if self.losses.times < LOST_BEFORE_HALVING || group.count(self.batch.documents) < 2 {
+            self.groups.push(group);
+            return;
+        }
+        self.halve(&group.indexes(self.batch.documents));
+        self.losses.is_halved = true;
+        self.outage.begin_again();
+    }
+
+    /// Notes that a group was answered for.
+    fn got_through(&mut self, group: &Documents) {
+        self.losses.times = 0;
+        if std::mem::take(&mut self.losses.is_halved) {
+            self.run.narrow(self.batch.array().len(), parts::bytes(self.batch, group));
+        }
+        if std::mem::take(&mut self.tries_validators) {
+            self.run.keep_validators();
         }
     }
 
@@ -309,7 +351,10 @@ impl<'a, T: Target> Delivery<'a, T> {
             return self.give_up(&error);
         }
         let delay = self.outage.next(&error.message);
-        self.is_resent |= error.fault != Fault::Unreachable;
+        if error.fault != Fault::Unreachable {
+            self.is_resent = true;
+            self.known.looked_ahead = false;
+        }
         let collection = Some(self.batch.collection);
         self.run.observe(&Event::Retried { collection, reason: error.message, delay });
         tokio::time::sleep(delay).await;
@@ -324,6 +369,10 @@ impl<'a, T: Target> Delivery<'a, T> {
             self.failures.push(WriteFailure { index, code, message: error.message.clone() });
             return;
         }
+        self.halve(&indexes);
+    }
+
+    fn halve(&mut self, indexes: &[u32]) {
         let (first, second) = indexes.split_at(indexes.len() / 2);
         self.groups.push(Documents::Only(second.to_vec()));
         self.groups.push(Documents::Only(first.to_vec()));
@@ -340,73 +389,29 @@ impl<'a, T: Target> Delivery<'a, T> {
             failed = failed.with_code(code);
         }
         if error.code == Some(UNAUTHORIZED) {
-            failed = failed.hint(self.missing_role());
+            failed = failed.hint(self.missing_privilege(error));
         }
         self.run.refuse_collection(self.batch.collection, &failed);
         Step::GiveUp
     }
 
-    /// Who may insert what this user may not.
-    fn missing_role(&self) -> String {
+    /// The privilege that is missing, and who has it.
+    fn missing_privilege(&self, error: &TargetError) -> String {
         let plan = &self.run.plan.collections[self.batch.collection];
-        if plan.namespace == plan.data_namespace {
-            format!(
-                "the role readWrite on `{}` may, and the role restore",
-                plan.namespace.database()
-            )
-        } else {
-            "buckets of time-series collections need the role restore".to_owned()
+        if plan.namespace != plan.data_namespace {
+            return "buckets of time-series collections need the role restore".to_owned();
         }
-    }
-
-    /// What became of every document of the batch.
-    fn answer(mut self) -> Answer {
-        let collection = self.batch.collection;
-        let documents = u64::from(self.batch.documents);
-        let rejected = self.failures.len() as u64;
-        let answered = self.inserted + self.already_there + rejected;
-        let mut events = Vec::new();
-        if rejected > 0 {
-            self.failures.sort_by_key(|failure| failure.index);
-            let rejections = self.rejections();
-            events.push(Event::Rejected { collection, rejections });
+        let (namespace, database) = (&plan.namespace, plan.namespace.database());
+        if error.message.contains("command `update`") {
+            return format!(
+                "documents with zero timestamps are written by an upsert, which needs the \
+                 privilege update on `{namespace}`; the role readWrite on `{database}` has it"
+            );
         }
-        if answered > 0 {
-            let share = |bytes: u64| if answered == documents { bytes } else { 0 };
-            events.push(Event::Written {
-                collection,
-                inserted: self.inserted,
-                already_there: self.already_there,
-                rejected,
-                bytes: share(self.batch.document_bytes),
-                origin_bytes: share(self.batch.origin_bytes),
-                latency: self.began.elapsed(),
-            });
-        }
-        if answered < documents {
-            events.push(Event::Unsent { collection, documents: documents - answered });
-        }
-        let done = (answered == documents).then(|| Done {
-            collection: 0,
-            from: self.batch.range.start,
-            to: self.batch.range.end,
-            inserted: self.inserted,
-            there: self.already_there,
-            rejected: rejected + u64::from(self.batch.damaged),
-        });
-        Answer { collection, documents, events, done, mark: self.mark, server: self.server }
-    }
-
-    fn rejections(&self) -> Vec<Rejection> {
-        let frames: Vec<_> = self.batch.frames().collect();
-        self.failures
-            .iter()
-            .map(|failure| Rejection {
-                code: failure.code,
-                message: failure.message.clone(),
-                id: id_text(frames[failure.index as usize]),
-            })
-            .collect()
+        format!(
+            "the privilege insert on `{namespace}` is needed; the role readWrite on `{database}` \
+             has it, and the role restore"
+        )
     }
 }
 
@@ -417,32 +422,4 @@ fn take_throttled(failures: &mut Vec<WriteFailure>) -> Vec<WriteFailure> {
         std::mem::take(failures).into_iter().partition(|failure| retry::is_throttled(failure.code));
     *failures = others;
     throttled
-}
-
-fn raw_id(frame: Frame<'_>) -> Option<RawBson> {
-    let document = RawDocument::from_bytes(frame.bytes()).ok()?;
-    document.get("_id").ok()?.map(Into::into)
-}
-
-/// The document's `_id` as Extended JSON.
-pub(super) fn id_text(frame: Frame<'_>) -> String {
-    match raw_id(frame).map(Bson::try_from) {
-        Some(Ok(id)) => id.into_relaxed_extjson().to_string(),
-        _ => "(none that can be read)".to_owned(),
-    }
-}
-
-pub(super) fn stopped_at(failure: &WriteFailure) -> Error {
-    Error::new(ErrorKind::Write, format!("stopped at a refused document: {}", failure.message))
-        .with_code(failure.code)
-        .hint("without --stop-on-error refused documents are counted and the rest goes on")
-}
-
-fn gave_up(error: &TargetError, seconds: u64) -> Error {
-    let message = format!("gave up after {seconds} s of attempts: {}", error.message);
-    let mut failed = Error::new(ErrorKind::Write, message);
-    if let Some(code) = error.code {
-        failed = failed.with_code(code);
-    }
-    failed.hint("see whether the server is up and has a primary, then run the restore again")
 }

@@ -56,6 +56,15 @@ impl RangeSet {
     }
 }
 
+/// How long the files are that keep the refused documents of a collection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RejectsLength {
+    /// Bytes of the file of documents.
+    pub documents: u64,
+    /// Bytes of the file of reasons.
+    pub lines: u64,
+}
+
 /// What an earlier run has brought of one collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Carried {
@@ -67,6 +76,10 @@ pub struct Carried {
     pub already_there: u64,
     /// Documents that were refused.
     pub rejected: u64,
+    /// Documents of these whose `_id` another document was found to have.
+    pub conflicts: u64,
+    /// How long the files of refused documents were when the last of these was done.
+    pub rejects: RejectsLength,
 }
 
 impl Carried {

@@ -45,6 +45,8 @@ pub enum Event {
         already_there: u64,
         /// Documents that were refused.
         rejected: u64,
+        /// Documents of these whose `_id` another document has.
+        conflicts: u64,
         /// The bytes of the collection's documents that are done with, uncompressed.
         bytes: u64,
     },
@@ -78,7 +80,7 @@ pub enum Event {
         /// The stretch.
         stretch: LostStretch,
     },
-    /// The server answered for a batch; the three counts add up to the batch's documents.
+    /// The server answered for a batch; the first three counts add up to the batch's documents.
     Written {
         /// The collection.
         collection: usize,
@@ -88,6 +90,8 @@ pub enum Event {
         already_there: u64,
         /// Documents the server refused.
         rejected: u64,
+        /// Documents of these whose `_id` another document was found to have.
+        conflicts: u64,
         /// The bytes of the batch's documents, uncompressed.
         bytes: u64,
         /// The bytes of the file that the batch used up; equals `bytes` where the file is plain.
@@ -291,6 +295,8 @@ pub struct Rejection {
     pub message: String,
     /// The document's `_id` as Extended JSON.
     pub id: String,
+    /// Whether another document was found to have its `_id`.
+    pub is_conflict: bool,
 }
 
 /// Whoever wants to know what happens.

@@ -366,8 +366,12 @@ mod tests {
     }
 
     fn rejected(count: usize) -> Event {
-        let rejection =
-            Rejection { code: 11000, message: "E11000 duplicate".into(), id: "1".into() };
+        let rejection = Rejection {
+            code: 11000,
+            message: "E11000 duplicate".into(),
+            id: "1".into(),
+            is_conflict: false,
+        };
         Event::Rejected { collection: 0, rejections: vec![rejection; count] }
     }
 

@@ -123,7 +123,7 @@ impl Tally {
                 counts.read += documents;
                 counts.bytes_read += bytes;
             }),
-            Event::Carried { collection, inserted, already_there, rejected, bytes } => {
+            Event::Carried { collection, inserted, already_there, rejected, conflicts, bytes } => {
                 let documents = inserted + already_there + rejected;
                 self.count(collection, |counts| {
                     counts.read += documents;
@@ -131,6 +131,7 @@ impl Tally {
                     counts.inserted += inserted;
                     counts.already_there += already_there;
                     counts.rejected += rejected;
+                    counts.conflicts += conflicts;
                     counts.carried += documents;
                     counts.inserted_before += inserted;
                 });
@@ -140,6 +141,7 @@ impl Tally {
                 inserted,
                 already_there,
                 rejected,
+                conflicts,
                 bytes,
                 origin_bytes,
                 latency,
@@ -149,16 +151,14 @@ impl Tally {
                     counts.inserted += inserted;
                     counts.already_there += already_there;
                     counts.rejected += rejected;
+                    counts.conflicts += conflicts;
                     counts.bytes_acknowledged += bytes;
                     counts.origin_bytes_acknowledged += origin_bytes;
                     counts.batches += 1;
                 });
                 self.origin_bytes_done += self.origin_bytes_done_of(collection) - before;
-                self.count_pace(
-                    at,
-                    collection,
-                    Amounts { documents: inserted, bytes, origin_bytes },
-                );
+                let amounts = Amounts { documents: inserted, bytes, origin_bytes };
+                self.count_pace(at, collection, amounts);
                 self.latency_total += latency;
                 self.latency_max = self.latency_max.max(latency);
             }

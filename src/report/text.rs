@@ -278,7 +278,11 @@ impl Summary {
             return;
         }
         let number = counted(report.balance.rejected, "document", "documents");
-        self.heading("rejected", &format!("{number}, by the server's code"));
+        let conflicts = match report.balance.conflicts {
+            0 => String::new(),
+            conflicts => format!(", {} of them conflicts", count(conflicts)),
+        };
+        self.heading("rejected", &format!("{number}{conflicts}, by the server's code"));
         for (code, failure) in report.failures() {
             let name = code_name(code).map_or(String::new(), |name| format!(" {name}"));
             let number = counted(failure.count, "document", "documents");

@@ -244,15 +244,19 @@ impl Target for MongoTarget {
         &self,
         namespace: &Namespace,
         ids: Vec<RawBson>,
-    ) -> Result<Vec<RawDocumentBuf>, TargetError> {
+        take: &mut (dyn FnMut(RawDocumentBuf) + Send),
+    ) -> Result<(), TargetError> {
         let ids: Vec<Bson> = ids.into_iter().filter_map(|id| Bson::try_from(id).ok()).collect();
         let database = self.client.database(namespace.database());
         let collection = database.collection::<RawDocumentBuf>(namespace.collection());
-        let cursor = collection
+        let mut cursor = collection
             .find(doc! { "_id": { "$in": ids } })
             .await
             .map_err(|error| errors::of(&error))?;
-        cursor.try_collect().await.map_err(|error| errors::of(&error))
+        while let Some(document) = cursor.try_next().await.map_err(|error| errors::of(&error))? {
+            take(document);
+        }
+        Ok(())
     }
 
     fn acknowledgement(&self) -> Acknowledgement {

@@ -41,8 +41,9 @@ impl Target for NullTarget {
         &self,
         _namespace: &Namespace,
         _ids: Vec<RawBson>,
-    ) -> Result<Vec<RawDocumentBuf>, TargetError> {
-        Ok(Vec::new())
+        _take: &mut (dyn FnMut(RawDocumentBuf) + Send),
+    ) -> Result<(), TargetError> {
+        Ok(())
     }
 
     async fn create_indexes(

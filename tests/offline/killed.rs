@@ -1,7 +1,8 @@
 //! Loads that are killed again and again, into a target that loses what it has acknowledged.
 //!
 //! Whatever a seed draws, the run that comes to its end has every document of the dump in the
-//! target once and counts every document once.
+//! target once, or among the rejects once where the target refuses it, and counts every document
+//! once.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,6 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use bson::oid::ObjectId;
 use bson::{Bson, Document, RawBson, RawDocumentBuf, Uuid, doc};
 use restorm::batch::{Batch, BatchLimits, ZeroTimestamps};
 use restorm::dump::Dump;
@@ -16,6 +18,7 @@ use restorm::dump::writer::archive::{ArchiveWriter, ArchivedCollection};
 use restorm::dump::{CollectionMetadata, Compression};
 use restorm::facts::ServerFacts;
 use restorm::frame::Frame;
+use restorm::load::rejects::{Earlier, Place, Rejects};
 use restorm::load::{self, Assignment, Ending, Ledger, LoadSettings, Stop};
 use restorm::namespace::Namespace;
 use restorm::plan::carried::Carried;
@@ -34,6 +37,9 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// A load that takes longer than this hangs.
 const REAL_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// The folder of what is refused.
+const REJECTS: &str = "rejects";
 
 /// The seeds of an ordinary test run.
 const SEEDS: u64 = 100;
@@ -76,6 +82,11 @@ impl State {
     fn take(&mut self, name: &str, documents: &[(u32, Vec<u8>)]) -> WriteOutcome {
         let mut outcome = WriteOutcome::default();
         for (index, bytes) in documents {
+            if is_refused(bytes) {
+                let (index, message) = (*index, "Document failed validation".to_owned());
+                outcome.failures.push(WriteFailure { index, code: 121, message });
+                continue;
+            }
             let held = self.collections.get_mut(name).expect("it was created");
             let id = id_of(bytes);
             match held.entry(id) {
@@ -92,6 +103,11 @@ impl State {
         }
         outcome
     }
+}
+
+/// Whether the target takes a document never.
+fn is_refused(bytes: &[u8]) -> bool {
+    place_of(bytes) % 9 == 4
 }
 
 fn id_of(bytes: &[u8]) -> Vec<u8> {
@@ -198,7 +214,8 @@ impl Target for Forgetful {
         &self,
         namespace: &Namespace,
         ids: Vec<RawBson>,
-    ) -> Result<Vec<RawDocumentBuf>, TargetError> {
+        take: &mut (dyn FnMut(RawDocumentBuf) + Send),
+    ) -> Result<(), TargetError> {
         self.pause().await;
         let state = self.state();
         let held = &state.collections[namespace.collection()];
@@ -208,7 +225,8 @@ impl Target for Forgetful {
             let bytes = held.get(&id_of(&asked))?.bytes.clone();
             Some(RawDocumentBuf::from_bytes(bytes).expect("a document"))
         });
-        Ok(found.collect())
+        found.for_each(take);
+        Ok(())
     }
 
     fn acknowledgement(&self) -> Acknowledgement {
@@ -344,12 +362,58 @@ fn resumed(plan: &mut RestorePlan, path: &Path) -> Ledger {
     ledger
 }
 
+/// The folder of what is refused, gone on with.
+fn rejects(plan: &RestorePlan, folder: &Path, run: ObjectId) -> Rejects {
+    let places = plan.collections.iter().map(|planned| {
+        let place = Place {
+            namespace: planned.namespace.clone(),
+            data_namespace: planned.data_namespace.clone(),
+            metadata: "{}".to_owned(),
+            origin: String::new(),
+        };
+        let length = planned.carried.as_ref().map(|carried| carried.rejects);
+        (place, length.unwrap_or_default())
+    });
+    Rejects::open(folder, run, Earlier::Resumed, places.collect()).expect("it is gone on with")
+}
+
+/// Each document that the target refuses is kept once.
+fn check_rejects(collections: &[(String, Vec<Vec<u8>>)], folder: &Path) {
+    for (name, documents) in collections {
+        let read = |ending: &str| {
+            let files =
+                walk(folder).into_iter().find(|path| path.ends_with(format!("{name}{ending}")));
+            files.map(|path| std::fs::read(path).expect("read")).unwrap_or_default()
+        };
+        let (kept, lines) = (read(".bson"), read(".rejects.jsonl"));
+        let (mut rest, mut places) = (&kept[..], Vec::new());
+        while let Some(length) = rest.first_chunk::<4>() {
+            let length = usize::try_from(u32::from_le_bytes(*length)).expect("small");
+            places.push(place_of(&rest[..length]));
+            rest = &rest[length..];
+        }
+        places.sort_unstable();
+        let refused = documents.iter().filter(|bytes| is_refused(bytes));
+        let expected: Vec<_> = refused.map(|bytes| place_of(bytes)).collect();
+        assert_eq!(places, expected, "{name}");
+        let lines = String::from_utf8(lines).expect("text").lines().count();
+        assert_eq!(lines, expected.len(), "{name}");
+    }
+}
+
+fn walk(folder: &Path) -> Vec<std::path::PathBuf> {
+    let listed = std::fs::read_dir(folder).into_iter().flatten();
+    let paths = listed.map(|entry| entry.expect("read").path());
+    paths.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
+
 /// Runs a load until it ends, or for so many turns of the clock.
 fn run(
     plan: RestorePlan,
     target: &Arc<Forgetful>,
     settings: LoadSettings,
     ledger: Ledger,
+    rejects: Rejects,
     turns: usize,
 ) -> Option<(Tally, Ending)> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -365,6 +429,7 @@ fn run(
         stop: Stop::new(),
         ledger: Some(Arc::new(ledger)),
         salvage: None,
+        rejects: Some(Arc::new(rejects)),
         began: Instant::now(),
     });
     let ended = runtime.block_on(async {
@@ -440,11 +505,13 @@ fn nothing_is_lost_or_doubled_however_often_tool_and_server_end() {
                 } else {
                     Ledger::begin(&ledger, "d".to_owned(), "t".to_owned()).expect("begun")
                 };
-                run(plan, &target, settings, kept, turns)
+                let rejects = rejects(&plan, &folder.path().join(REJECTS), kept.run());
+                run(plan, &target, settings, kept, rejects, turns)
             })
             .expect("the last run is not killed");
         assert!(matches!(ending, Ending::Finished), "{ending:?}");
         check(&collections, &target, &tally);
+        check_rejects(&collections, &folder.path().join(REJECTS));
     });
 }
 
@@ -463,12 +530,15 @@ fn check(collections: &[(String, Vec<Vec<u8>>)], target: &Forgetful, tally: &Tal
     let balance = tally.balance();
     assert!(balance.is_balanced(), "{balance:?}");
     let all: usize = collections.iter().map(|(_, documents)| documents.len()).sum();
-    assert_eq!((balance.read, balance.rejected, balance.unsent), (all as u64, 0, 0));
+    let refused = collections.iter().flat_map(|(_, documents)| documents);
+    let refused = refused.filter(|bytes| is_refused(bytes)).count() as u64;
+    assert_eq!((balance.read, balance.rejected, balance.unsent), (all as u64, refused, 0));
     for (name, documents) in collections {
         let held = &state.collections[name];
         let places: BTreeSet<i32> = held.values().map(|held| place_of(&held.bytes)).collect();
         assert_eq!(places.len(), held.len(), "{name}: a document is there twice");
-        assert_eq!(held.len(), documents.len(), "{name}: documents are missing");
+        let taken = documents.iter().filter(|bytes| !is_refused(bytes)).count();
+        assert_eq!(held.len(), taken, "{name}: documents are missing");
     }
 }
 

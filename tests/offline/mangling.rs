@@ -277,6 +277,7 @@ fn run(inventory: &Inventory, runtime: &tokio::runtime::Runtime) -> (Tally, Endi
     let plan = plan::plan(inventory, Selection::default(), &ServerFacts::null());
     let _ = plan::text::describe(&plan);
     let settings = LoadSettings {
+        failure_limit: None,
         memory: restorm::limits::MEMORY_DEFAULT,
         readers: 2,
         workers: 2,
@@ -294,6 +295,7 @@ fn run(inventory: &Inventory, runtime: &tokio::runtime::Runtime) -> (Tally, Endi
         observer: Arc::new(Silent),
         ledger: None,
         salvage: None,
+        rejects: None,
         stop: Stop::new(),
         began: Instant::now(),
     });

@@ -110,8 +110,9 @@ impl Target for Strict {
         &self,
         _: &Namespace,
         _: Vec<RawBson>,
-    ) -> Result<Vec<RawDocumentBuf>, TargetError> {
-        Ok(Vec::new())
+        _: &mut (dyn FnMut(RawDocumentBuf) + Send),
+    ) -> Result<(), TargetError> {
+        Ok(())
     }
 
     async fn create_indexes(&self, _: &Namespace, _: &[Document]) -> Result<(), TargetError> {
@@ -179,6 +180,7 @@ fn load(manner: Manner, understands: bool, insertion: Insertion) -> (Arc<Strict>
         index_builds: 1,
         zero_timestamps: ZeroTimestamps::Kept,
         on_rejection: OnRejection::GoOn,
+        failure_limit: None,
         document_check: DocumentCheck::Extent,
         retry_for: Duration::from_secs(1),
     };
@@ -190,6 +192,7 @@ fn load(manner: Manner, understands: bool, insertion: Insertion) -> (Arc<Strict>
         observer: Arc::new(Silent),
         ledger: None,
         salvage: None,
+        rejects: None,
         stop: Stop::new(),
         began: Instant::now(),
     }));

@@ -11,13 +11,18 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use bson::oid::ObjectId;
 use restorm::batch::{BatchLimits, ZeroTimestamps};
 use restorm::dump::Dump;
 use restorm::exit::ExitStatus;
 use restorm::facts::{ExistingCollection, ServerFacts};
 use restorm::limits::RETRY_FOR;
-use restorm::load::{self, Assignment, DocumentCheck, Ending, LoadSettings, OnRejection, Stop};
+use restorm::load::rejects::{Earlier, Place, Rejects};
+use restorm::load::{
+    self, Assignment, DocumentCheck, Ending, FailureLimit, LoadSettings, OnRejection, Stop,
+};
 use restorm::namespace::Namespace;
+use restorm::plan::carried::RejectsLength;
 use restorm::plan::{self, ExistingPolicy, Insertion, Selection};
 use restorm::report::tally::{CollectionTally, IndexState, State};
 use restorm::report::{Context, DumpFacts, Event, Observer, Outcome, Report, Tally, TargetFacts};
@@ -32,6 +37,9 @@ const TICK: Duration = Duration::from_millis(20);
 /// A load that takes longer than this hangs.
 const REAL_TIME_MAX: Duration = Duration::from_secs(60);
 
+/// The folder of what is refused.
+const REJECTS: &str = "rejects";
+
 /// The seeds of an ordinary test run.
 const SEEDS: u64 = 400;
 
@@ -42,6 +50,7 @@ struct Scenario {
     collections: Vec<Collection>,
     selection: Selection,
     settings: LoadSettings,
+    keeps_rejects: bool,
     temper: Temper,
 }
 
@@ -70,7 +79,7 @@ fn every_document_is_written_once_or_reported_once() {
         let folder = tempfile::tempdir().expect("a folder");
         let scenario = draw(folder.path(), &mut Chance::new(seed));
         let ended = run(seed, folder.path(), &scenario);
-        check(&scenario, &ended);
+        check(&scenario, &ended, folder.path());
     });
 }
 
@@ -88,6 +97,7 @@ fn draw(root: &std::path::Path, chance: &mut Chance) -> Scenario {
         index_builds: chance.between(1, 3),
         zero_timestamps: ZeroTimestamps::Kept,
         on_rejection: if chance.percent(10) { OnRejection::StopRun } else { OnRejection::GoOn },
+        failure_limit: chance.percent(10).then(|| draw_limit(chance)),
         document_check: DocumentCheck::Extent,
         retry_for: RETRY_FOR,
         memory: restorm::limits::MEMORY_DEFAULT,
@@ -96,6 +106,7 @@ fn draw(root: &std::path::Path, chance: &mut Chance) -> Scenario {
         faults: *chance.one_of(&[0, 10, 25, 50]),
         may_bypass: chance.percent(80),
         documents_max: if chance.percent(10) { 7 } else { usize::MAX },
+        bytes_max: if chance.percent(10) { 700 } else { usize::MAX },
         refuses: None,
         dies_at: None,
         stops_at: None,
@@ -113,7 +124,15 @@ fn draw(root: &std::path::Path, chance: &mut Chance) -> Scenario {
     if is_archive {
         dump::archive(root, &collections, chance);
     }
-    Scenario { is_archive, collections, selection, settings, temper }
+    let keeps_rejects = chance.percent(50);
+    Scenario { is_archive, collections, selection, settings, keeps_rejects, temper }
+}
+
+fn draw_limit(chance: &mut Chance) -> FailureLimit {
+    if chance.percent(50) {
+        return FailureLimit::Documents(u64::try_from(chance.below(10)).expect("few"));
+    }
+    FailureLimit::Share { millionths: *chance.one_of(&[0, 1000, 50_000, 200_000]) }
 }
 
 fn run(seed: u64, root: &std::path::Path, scenario: &Scenario) -> Ended {
@@ -128,6 +147,20 @@ fn run(seed: u64, root: &std::path::Path, scenario: &Scenario) -> Ended {
     });
     let facts = ServerFacts { existing: existing.collect(), ..ServerFacts::null() };
     let plan = plan::plan(&inventory, scenario.selection.clone(), &facts);
+    let places = plan.collections.iter().map(|planned| {
+        let place = Place {
+            namespace: planned.namespace.clone(),
+            data_namespace: planned.data_namespace.clone(),
+            metadata: "{}".to_owned(),
+            origin: planned.source.to_string(),
+        };
+        (place, RejectsLength::default())
+    });
+    let folder = root.join(REJECTS);
+    let rejects = scenario.keeps_rejects.then(|| {
+        let rejects = Rejects::open(&folder, ObjectId::new(), Earlier::Refused, places.collect());
+        Arc::new(rejects.expect("an empty folder"))
+    });
     let stop = Stop::new();
     let target = Arc::new(FaultyTarget::new(
         seed,
@@ -149,6 +182,7 @@ fn run(seed: u64, root: &std::path::Path, scenario: &Scenario) -> Ended {
         observer,
         ledger: None,
         salvage: None,
+        rejects,
         stop: stop.clone(),
         began: Instant::now(),
     });
@@ -175,7 +209,7 @@ async fn in_paused_time<T>(load: impl Future<Output = T>) -> T {
     }
 }
 
-fn check(scenario: &Scenario, ended: &Ended) {
+fn check(scenario: &Scenario, ended: &Ended, root: &std::path::Path) {
     assert_eq!(ended.target.state().violations, [""; 0]);
     assert!(ended.tally.balance().is_balanced(), "{:?}", ended.tally.balance());
     check_ending(scenario, ended);
@@ -187,6 +221,9 @@ fn check(scenario: &Scenario, ended: &Ended) {
             .position(|name| name.collection() == collection.name)
             .expect("every collection is planned");
         check_collection(scenario, ended, collection, place);
+        if scenario.keeps_rejects {
+            check_rejects(ended, collection, place, &root.join(REJECTS));
+        }
     }
 }
 
@@ -200,6 +237,7 @@ fn check_ending(scenario: &Scenario, ended: &Ended) {
         Ending::Finished => {
             assert!(!ended.stop.is_requested(), "a stop was asked for");
             assert!(!stops, "a rejection ends the run");
+            assert!(!passes_limit(scenario, ended), "too many rejections end the run");
             let is_given_up = |tally: &CollectionTally| matches!(tally.state, State::Failed(_));
             assert!(
                 balance.unsent == 0 || ended.tally.collections().iter().any(is_given_up),
@@ -214,9 +252,23 @@ fn check_ending(scenario: &Scenario, ended: &Ended) {
         }
         Ending::Stopped(error) => {
             let text = error.to_string();
+            let limited = text.contains("more than the") && text.contains("that may be");
             let expected = (was_dead && text.contains("gave up after"))
+                || (limited && passes_limit(scenario, ended))
                 || (stops && text.contains("stopped at a refused document"));
             assert!(expected, "{text}");
+        }
+    }
+}
+
+/// Whether more documents were refused than may be.
+fn passes_limit(scenario: &Scenario, ended: &Ended) -> bool {
+    let balance = ended.tally.balance();
+    match scenario.settings.failure_limit {
+        None => false,
+        Some(FailureLimit::Documents(most)) => balance.rejected > most,
+        Some(FailureLimit::Share { millionths }) => {
+            balance.rejected * 1_000_000 > balance.read * u64::from(millionths)
         }
     }
 }
@@ -342,6 +394,48 @@ fn check_documents(
             copies.len()
         );
     }
+}
+
+/// Each refused document is kept as it was sent, with its reason and the place where it lies.
+fn check_rejects(ended: &Ended, collection: &Collection, place: usize, folder: &std::path::Path) {
+    let counts = ended.tally.collections()[place].counts;
+    let read = |ending: &str| {
+        let path = folder.join(DATABASE).join(format!("{}{ending}", collection.name));
+        std::fs::read(path).unwrap_or_default()
+    };
+    let (documents, lines) = (read(".bson"), read(".rejects.jsonl"));
+    let state = ended.target.state();
+    let (mut at, mut kept, mut conflicts) = (0, 0, 0);
+    for line in String::from_utf8(lines).expect("text").lines() {
+        let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        let number = |name: &str| usize::try_from(line[name].as_u64().expect(name)).expect("small");
+        assert_eq!(number("kept_at"), at, "documents follow each other");
+        let document = &documents[at..at + number("bytes")];
+        at += document.len();
+        kept += 1;
+        let sent = collection.documents.iter().map(|made| dump::stored_form(&made.bytes));
+        assert!(sent.clone().any(|sent| sent == document), "a document that was never sent");
+        let mut before =
+            collection.documents.iter().map(|made| made.bytes.len()).scan(0, |at, length| {
+                *at += length;
+                Some(*at - length)
+            });
+        let index = before.position(|before| before == number("offset"));
+        let is_file = !folder.with_file_name(dump::ARCHIVE).exists();
+        assert!(
+            !is_file
+                || index
+                    .and_then(|index| sent.clone().nth(index))
+                    .is_some_and(|sent| sent == document)
+        );
+        if line["conflict"] == true {
+            conflicts += 1;
+            let there = &state.collections[&collection.name].documents[&dump::id_of(document)];
+            assert_ne!(there, document, "a conflict is with another document");
+        }
+    }
+    assert_eq!((kept, conflicts), (counts.rejected, counts.conflicts), "{}", collection.name);
+    assert_eq!(at, documents.len());
 }
 
 /// How many documents of each `_id` were refused.

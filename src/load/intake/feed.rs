@@ -7,6 +7,7 @@ use crate::frame::{Frame, FrameError};
 use crate::load::intake::id::{self, IdChange, NewIds};
 use crate::load::intake::wanted::{Step, Wanted};
 use crate::load::intake::{INVALID_BSON, Reading};
+use crate::load::rejects::Kept;
 use crate::load::run::Run;
 use crate::load::worker::{id_text, stopped_at};
 use crate::load::{DocumentCheck, OnRejection};
@@ -109,10 +110,21 @@ impl Feed {
             code: INVALID_BSON,
             message: format!("not sent: {damage}; it lies at byte {} of the file", position.offset),
         };
-        let rejection =
-            Rejection { code: failure.code, message: failure.message.clone(), id: id_text(frame) };
+        let rejection = Rejection {
+            code: failure.code,
+            message: failure.message.clone(),
+            id: id_text(frame),
+            is_conflict: false,
+        };
         let (collection, bytes) = (self.collection, frame.bytes().len() as u64);
+        if let Some(rejects) = &run.rejects {
+            let kept = Kept { offset: position.offset, bytes: frame.bytes().into() };
+            if let Err(error) = rejects.keep_damaged(collection, &rejection, &kept) {
+                run.fail(error);
+            }
+        }
         run.observe(&Event::Damaged { collection, bytes, rejection });
+        run.judge_failures();
         if run.settings.on_rejection == OnRejection::StopRun {
             let namespace = &run.plan.collections[self.collection].namespace;
             run.fail(stopped_at(&failure).of(namespace));

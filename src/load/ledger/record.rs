@@ -55,7 +55,7 @@ pub struct Stands {
 }
 
 /// Documents that are done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
     /// The collection's number.
     #[serde(rename = "c")]
@@ -70,6 +70,21 @@ pub struct Done {
     pub there: u64,
     /// Documents that were refused.
     pub rejected: u64,
+    /// Documents of these whose `_id` another document was found to have.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub conflicts: u64,
+    /// How long the file of the collection's refused documents is with these; nothing where they
+    /// are not kept.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub kept: u64,
+    /// How long the file of the reasons is.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub lines: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The line of a record, with its end.
@@ -93,7 +108,17 @@ mod tests {
     use proptest::prelude::*;
 
     fn done() -> Record {
-        Record::Range(Done { collection: 3, from: 7, to: 99, inserted: 4, there: 1, rejected: 2 })
+        Record::Range(Done {
+            collection: 3,
+            from: 7,
+            to: 99,
+            inserted: 4,
+            there: 1,
+            rejected: 2,
+            conflicts: 1,
+            kept: 0,
+            lines: 70,
+        })
     }
 
     #[test]

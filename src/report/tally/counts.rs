@@ -17,6 +17,8 @@ pub struct Counts {
     pub already_there: u64,
     /// Documents the server refused.
     pub rejected: u64,
+    /// Documents of these whose `_id` another document was found to have.
+    pub conflicts: u64,
     /// Documents that an earlier run had brought, which are counted above as well.
     pub carried: u64,
     /// Documents of those that the server took then.
@@ -41,6 +43,7 @@ impl Counts {
             inserted: self.inserted,
             already_there: self.already_there,
             rejected: self.rejected,
+            conflicts: self.conflicts,
             unsent: self.unsent,
         }
     }
@@ -57,6 +60,8 @@ pub struct Balance {
     pub already_there: u64,
     /// Documents the server refused.
     pub rejected: u64,
+    /// Documents of the rejected whose `_id` another document was found to have.
+    pub conflicts: u64,
     /// Documents never answered for.
     pub unsent: u64,
 }
@@ -64,7 +69,8 @@ pub struct Balance {
 impl Balance {
     /// Whether every document that was read is accounted for, once.
     pub fn is_balanced(&self) -> bool {
-        self.read == self.inserted + self.already_there + self.rejected + self.unsent
+        let answered = self.inserted + self.already_there + self.rejected;
+        self.read == answered + self.unsent && self.conflicts <= self.rejected
     }
 }
 

@@ -152,7 +152,12 @@ fn a_short_run_is_not_slower_at_its_peak_than_on_average() {
 #[test]
 fn refused_documents_are_counted_and_a_few_kept() {
     let mut tally = tally_of(vec![planned("a", 1000, 0)]);
-    let rejection = |code, id: u64| Rejection { code, message: "no".into(), id: id.to_string() };
+    let rejection = |code, id: u64| Rejection {
+        code,
+        message: "no".into(),
+        id: id.to_string(),
+        is_conflict: false,
+    };
     let mut rejections: Vec<_> = (0..12).map(|id| rejection(11000, id)).collect();
     rejections.push(rejection(121, 99));
     tally.apply(seconds(1), &Event::Rejected { collection: 0, rejections });

@@ -6,6 +6,14 @@ use crate::report::value::samples;
 const PLAIN: Style = Style { colour: Colour::Never, width: 100, verbosity: Verbosity::Normal };
 
 #[test]
+fn conflicts_are_told_among_the_rejected() {
+    let mut report = samples::with_failures();
+    report.balance.conflicts = 2;
+    let text = summary(&report, &PLAIN);
+    assert!(text.contains("  rejected   8 documents, 2 of them conflicts, by the"), "{text}");
+}
+
+#[test]
 fn a_clean_run() {
     assert_eq!(
         summary(&samples::clean(), &PLAIN),

@@ -32,7 +32,16 @@ pub(crate) fn written(
     origin_bytes: u64,
 ) -> Event {
     let latency = Duration::from_millis(20);
-    Event::Written { collection, inserted, already_there, rejected, bytes, origin_bytes, latency }
+    Event::Written {
+        collection,
+        inserted,
+        already_there,
+        rejected,
+        conflicts: 0,
+        bytes,
+        origin_bytes,
+        latency,
+    }
 }
 
 pub(crate) fn failed(collection: usize) -> Event {
@@ -154,7 +163,8 @@ pub(crate) fn clean() -> Report {
 }
 
 fn rejection(code: i32, id: u64, message: &str) -> Rejection {
-    Rejection { code, message: message.into(), id: format!("{{\"$numberLong\":\"{id}\"}}") }
+    let id = format!("{{\"$numberLong\":\"{id}\"}}");
+    Rejection { code, message: message.into(), id, is_conflict: false }
 }
 
 /// Two collections of which the server refused eight documents and an index.

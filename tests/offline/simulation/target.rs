@@ -31,6 +31,8 @@ pub(super) struct Temper {
     pub(super) documents_max: usize,
     /// The collection that refuses its inserts from this one on.
     pub(super) refuses: Option<(String, usize)>,
+    /// More bytes of documents than this are never let pass: the connection is lost.
+    pub(super) bytes_max: usize,
     /// The server is gone from this insert on.
     pub(super) dies_at: Option<usize>,
     /// Someone asks the run to stop at this insert.
@@ -226,6 +228,10 @@ impl FaultyTarget {
                 if chance.percent(50) { lost() } else { failure(Fault::Unreachable, None, &[]) };
             return Answer::Failure { taken: 0, error: gone };
         }
+        let bytes: usize = documents.iter().map(|(_, bytes)| bytes.len()).sum();
+        if documents.len() > 1 && bytes > self.temper.bytes_max {
+            return Answer::Failure { taken: 0, error: lost() };
+        }
         let refusal = self.refusal(insert, documents);
         if self.draws_fault(chance, batch) {
             let some = chance.between(0, documents.len());
@@ -362,7 +368,8 @@ impl Target for FaultyTarget {
         &self,
         namespace: &Namespace,
         ids: Vec<RawBson>,
-    ) -> Result<Vec<RawDocumentBuf>, TargetError> {
+        take: &mut (dyn FnMut(RawDocumentBuf) + Send),
+    ) -> Result<(), TargetError> {
         let inserts = self.state().inserts as u64;
         self.command("find", about(namespace) ^ inserts, |_| Ok(())).await?;
         let state = self.state();
@@ -373,7 +380,8 @@ impl Target for FaultyTarget {
             let bytes = stored.get(&dump::id_of(&asked))?;
             Some(RawDocumentBuf::from_bytes(bytes.clone()).expect("a document"))
         });
-        Ok(found.collect())
+        found.for_each(take);
+        Ok(())
     }
 
     async fn create_indexes(

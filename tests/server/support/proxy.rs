@@ -11,7 +11,8 @@ use std::time::Duration;
 const COMMAND_AT: usize = 16 + 4 + 1 + 4;
 
 /// A port that leads to a server. To some inserts the answers do not come as they should, although
-/// the server has carried them out.
+/// the server has carried them out; or it lets no message pass that is too large, and cuts the
+/// connection in its place.
 pub(crate) struct Proxy {
     port: u16,
     left: Arc<AtomicU32>,
@@ -26,6 +27,8 @@ enum Fate {
     Withheld,
     /// It comes after this time.
     Late(Duration),
+    /// It comes, unless what was asked has more bytes than this, which nobody hears.
+    Unasked(usize),
 }
 
 impl Proxy {
@@ -43,6 +46,11 @@ impl Proxy {
     /// A port that leads to this address and delays the answers to the first inserts, so many.
     pub(crate) fn delaying(address: &str, answers: u32, delay: Duration) -> Self {
         Self::new(address, answers, Fate::Late(delay))
+    }
+
+    /// A port that leads to this address and cuts connections at messages with more bytes.
+    pub(crate) fn cutting(address: &str, bytes_max: usize) -> Self {
+        Self::new(address, 0, Fate::Unasked(bytes_max))
     }
 
     fn new(address: &str, answers: u32, fate: Fate) -> Self {
@@ -76,6 +84,11 @@ impl Proxy {
 /// Carries messages to and fro until one end is closed or an answer is to be lost.
 fn carry(mut client: TcpStream, mut server: TcpStream, left: &AtomicU32, fate: Fate) {
     while let Some(request) = message(&mut client) {
+        if let Fate::Unasked(bytes_max) = fate
+            && request.len() > bytes_max
+        {
+            break;
+        }
         let is_spoilt =
             request.get(COMMAND_AT..).is_some_and(|command| command.starts_with(b"\x02insert\0"))
                 && left
