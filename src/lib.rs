@@ -77,3 +77,4 @@ pub mod facts;
 pub mod frame;
 pub mod limits;
 pub mod namespace;
+pub mod sum;

@@ -17,12 +17,14 @@ mod indexed;
 mod intake;
 pub mod ledger;
 pub mod oplog;
+pub mod patience;
 mod prepare;
 pub mod retry;
 mod run;
 mod settle;
 mod spool;
 pub mod stop;
+mod sums;
 mod users;
 mod worker;
 
@@ -44,8 +46,10 @@ use crate::report::{Event, Observer, Phase, Tally};
 use crate::target::Target;
 
 use intake::Reading;
+pub use intake::id::{IdChange, NewIds, stored_form};
 pub use ledger::Ledger;
 pub use stop::Stop;
+pub use sums::Sums;
 
 /// How a plan is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +131,8 @@ pub struct Assignment<T> {
     pub stop: Stop,
     /// Where it is kept what is done, so that the run can be resumed.
     pub ledger: Option<Arc<Ledger>>,
+    /// Where the sums of what is brought are kept, where they are wanted.
+    pub sums: Option<Arc<Sums>>,
     /// The moment from which the times of events count.
     pub began: Instant,
 }

@@ -27,9 +27,9 @@ use crate::command::restore::{
 use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::limits::{
-    BATCH_BYTES_DEFAULT, BATCH_BYTES_MAX, BATCH_DOCUMENTS_DEFAULT, PARALLEL_COLLECTIONS_DEFAULT,
-    PARALLEL_COLLECTIONS_MAX, PARALLEL_INDEX_BUILDS_DEFAULT, REPORT_COLUMNS, WORKERS_DEFAULT,
-    WORKERS_MAX,
+    BATCH_BYTES_DEFAULT, BATCH_BYTES_MAX, BATCH_DOCUMENTS_DEFAULT, DIFFERENCES_DEFAULT,
+    DIFFERENCES_MAX, PARALLEL_COLLECTIONS_DEFAULT, PARALLEL_COLLECTIONS_MAX,
+    PARALLEL_INDEX_BUILDS_DEFAULT, REPORT_COLUMNS, WORKERS_DEFAULT, WORKERS_MAX,
 };
 use crate::report::text::{Colour, Style};
 use crate::report::{Observer, OptionValue, Progress, Report, Verbosity, json, text};
@@ -144,6 +144,16 @@ pub struct RestoreArgs {
     #[command(flatten)]
     indexes: IndexArgs,
 
+    /// Compare what was brought with the dump afterwards: count and hash of all documents, options
+    /// and indexes; a difference is exit status 4. Hashes are taken as documents pass
+    #[arg(long, help_heading = "Verification")]
+    verify: bool,
+
+    /// Differing documents listed of a collection
+    #[arg(long, value_name = "N", default_value_t = DIFFERENCES_DEFAULT)]
+    #[arg(value_parser = differences, help_heading = "Verification")]
+    differences: usize,
+
     /// Write the report as JSON to this file as well
     #[arg(long, value_name = "FILE", help_heading = "What is shown")]
     report: Option<PathBuf>,
@@ -223,6 +233,14 @@ fn batch_bytes(text: &str) -> Result<usize, String> {
     }
 }
 
+/// How many differing documents are listed.
+pub(super) fn differences(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(number) if number <= DIFFERENCES_MAX => Ok(number),
+        _ => Err(format!("a whole number up to {DIFFERENCES_MAX} is needed")),
+    }
+}
+
 fn write_concern(text: &str) -> Result<WriteConcern, String> {
     WriteConcern::parse(text).map_err(|error| match error.hint_text() {
         Some(hint) => format!("{error}; {hint}"),
@@ -248,6 +266,7 @@ impl RestoreArgs {
             commit_quorum: self.indexes.commit_quorum(),
             special: self.special.to_options()?,
             ledger: self.resumption.ledger(),
+            verify: self.verify.then_some(self.differences),
             settings: LoadSettings {
                 readers: self.parallel_collections,
                 workers: self.workers(),
@@ -334,6 +353,7 @@ impl RestoreArgs {
             ("maintain-insertion-order", self.maintain_insertion_order),
             ("stop-on-error", self.stop_on_error),
             ("null", self.null),
+            ("verify", self.verify),
         ] {
             if is_set {
                 tell(name, "true".to_owned());
@@ -472,7 +492,7 @@ pub(super) async fn restore_with<F: Fn(&str) + Send + 'static>(
 }
 
 /// Finds out before the restore that its report could not be written after it.
-fn check_writable(file: &Path) -> Result<(), Error> {
+pub(super) fn check_writable(file: &Path) -> Result<(), Error> {
     let is_new = !file.exists();
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
     let checked = opened.and_then(|_| if is_new { std::fs::remove_file(file) } else { Ok(()) });
@@ -507,7 +527,7 @@ pub(super) fn write_report(args: &RestoreArgs, report: &Report) -> Result<(), Er
     Ok(())
 }
 
-fn style(verbosity: Verbosity) -> Style {
+pub(super) fn style(verbosity: Verbosity) -> Style {
     let colour = if output::is_coloured() { Colour::Always } else { Colour::Never };
     let width = output::columns(Stream::Error).unwrap_or(REPORT_COLUMNS);
     Style { colour, width, verbosity }

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub use crate::batch::{BatchLimits, ZeroTimestamps};
+use crate::command::verify;
 use crate::dump::stream::Interrupt;
 pub use crate::dump::{ArchivePlace, Location};
 use crate::dump::{Dump, Inventory, Layout};
 use crate::error::{Error, ErrorKind};
 use crate::facts::{ExistingDetail, ServerFacts, Topology};
-use crate::load::{self, Assignment, Ending};
+use crate::load::{self, Assignment, Ending, Sums};
 pub use crate::load::{DocumentCheck, LoadSettings, OnRejection, Stop, memory_bytes_max};
 pub use crate::namespace::filter::NamespaceFilter;
 pub use crate::namespace::pattern::{NamespacePattern, Rename};
@@ -27,6 +28,7 @@ use crate::report::{
     Context, DumpFacts, Observer, OptionValue, Outcome, Report, Skipped, TargetFacts,
 };
 use crate::target::Target;
+use crate::target::contents::Contents;
 use crate::target::mongo::MongoTarget;
 pub use crate::target::mongo::merge::{ConnectionFlags, merge, wants_password};
 pub use crate::target::mongo::uri::{ServerUri, is_uri};
@@ -57,6 +59,9 @@ pub struct RestoreOptions {
     pub special: SpecialOptions,
     /// What is kept for a restore that goes on with this one.
     pub ledger: LedgerOptions,
+    /// Whether what was brought is compared with the dump afterwards, and how many differing
+    /// documents of a collection are listed then.
+    pub verify: Option<usize>,
     /// How the plan is run.
     pub settings: LoadSettings,
     /// Whether it is run at all.
@@ -77,6 +82,7 @@ impl RestoreOptions {
             commit_quorum: None,
             special: SpecialOptions::default(),
             ledger: LedgerOptions::default(),
+            verify: None,
             settings: LoadSettings::default(),
             mode: Mode::Restore,
             told: Vec::new(),
@@ -90,7 +96,19 @@ impl RestoreOptions {
     ///
     /// Of kind [`ErrorKind::Usage`].
     pub fn check(&self) -> Result<(), Error> {
-        special::check(self)
+        special::check(self)?;
+        let usage = |message: &str| Error::new(ErrorKind::Usage, message);
+        match (self.verify, &self.destination) {
+            (Some(_), _) if self.special.oplog.is_some() => Err(usage(
+                "--verify cannot be used with --oplog-replay: an oplog changes documents, so that \
+                 they rightly differ from the dump",
+            )
+            .hint("leave one of them out")),
+            (Some(_), Destination::Null) => {
+                Err(usage("--verify needs a server: with --null nothing is sent"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -196,7 +214,7 @@ struct Prepared<'a> {
 }
 
 impl Prepared<'_> {
-    async fn into<T: Target>(
+    async fn into<T: Target + Contents>(
         self,
         target: Arc<T>,
         description: &str,
@@ -227,13 +245,46 @@ impl Prepared<'_> {
         let mut context = self.context(&plan, description);
         let began = self.began;
         let ledger = kept.as_ref().map(|kept| Arc::clone(&kept.ledger));
-        let assignment = Assignment { plan, target, settings, observer, stop, ledger, began };
+        let sums = self.options.verify.map(|_| Arc::new(Sums::new(plan.collections.len())));
+        let verified = sums.as_ref().map(|sums| (plan.clone(), Arc::clone(sums)));
+        let (contents, stopped) = (Arc::clone(&target), stop.clone());
+        let assignment = Assignment { plan, target, settings, observer, stop, ledger, sums, began };
         let (tally, ending) = load::load(assignment).await;
         context.outcome = outcome(&ending);
         let mut report = Report::new(&tally, context);
         let ledger = kept.and_then(|kept| kept.close(&report));
         report.ledger = ledger.map(|path| path.display().to_string());
+        if let Some((plan, sums)) = verified {
+            self.verify(&mut report, &plan, &sums, contents.as_ref(), &stopped).await?;
+        }
         Ok(Restored::Ran(Box::new(report)))
+    }
+
+    /// Compares what was brought with the dump, where that was asked for.
+    async fn verify<T: Contents>(
+        &self,
+        report: &mut Report,
+        plan: &RestorePlan,
+        sums: &Sums,
+        contents: &T,
+        stop: &Stop,
+    ) -> Result<(), Error> {
+        let Some(differences) = self.options.verify else {
+            return Ok(());
+        };
+        let LoadSettings { readers, retry_for, .. } = self.options.settings;
+        let restored = verify::Restored {
+            plan,
+            facts: &self.facts,
+            report,
+            sums,
+            differences,
+            at_once: readers,
+            retry_for,
+        };
+        let verification = verify::after_restore(&restored, contents, stop).await?;
+        report.verified(verification);
+        Ok(())
     }
 
     fn context(&self, plan: &RestorePlan, description: &str) -> Context {

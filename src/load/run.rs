@@ -17,7 +17,7 @@ use crate::load::gathered::Gathered;
 use crate::load::ledger::Ledger;
 use crate::load::prepare::with_retries;
 use crate::load::settle::Settling;
-use crate::load::{Assignment, Ending, LoadSettings, Stop};
+use crate::load::{Assignment, Ending, LoadSettings, Stop, Sums};
 use crate::plan::users::Content;
 use crate::plan::{CollectionPlan, Creation, Insertion, RestorePlan, Validation};
 use crate::report::format::counted;
@@ -43,6 +43,8 @@ pub(super) struct Run<T> {
     pub(super) settling: Settling,
     /// Where it is kept what is done.
     pub(super) ledger: Option<Arc<Ledger>>,
+    /// The sums of what is brought, where they are wanted.
+    pub(super) sums: Option<Arc<Sums>>,
     /// By what this run is known, however often it is resumed.
     pub(super) id: ObjectId,
     collections: Vec<Progress>,
@@ -132,7 +134,7 @@ fn announced(plan: &CollectionPlan) -> PlannedCollection {
 
 impl<T: Target> Run<T> {
     pub(super) fn new(assignment: Assignment<T>) -> (Self, Queues) {
-        let Assignment { plan, target, settings, observer, stop, ledger, began } = assignment;
+        let Assignment { plan, target, settings, observer, stop, ledger, sums, began } = assignment;
         let (loaded, to_index) = async_channel::bounded(plan.collections.len().max(1));
         let buffers = settings.workers + settings.readers + QUEUE_BATCHES;
         let run = Self {
@@ -146,6 +148,7 @@ impl<T: Target> Run<T> {
             settling: Settling::new(target.acknowledgement()),
             id: ledger.as_ref().map_or_else(ObjectId::new, |ledger| ledger.run()),
             ledger,
+            sums,
             plan,
             target,
             settings,
@@ -159,6 +162,9 @@ impl<T: Target> Run<T> {
             validators_kept: AtomicBool::new(false),
             is_abandoned: AtomicBool::new(false),
         };
+        if let Some(sums) = &run.sums {
+            sums.begin(run.id);
+        }
         (run, Queues::new(settings.workers))
     }
 

@@ -20,6 +20,7 @@ use crate::load::retry::{self, Verdict};
 use crate::load::run::{Run, internal};
 use crate::report::Event;
 use crate::report::format::counted;
+use crate::sum::DocumentSum;
 use crate::target::durable::{Acknowledgement, Fate, Horizon, Mark};
 use crate::target::{Target, TargetError};
 
@@ -34,6 +35,8 @@ pub(super) struct Answer {
     pub(super) events: Vec<Event>,
     /// What is done with it; nothing where documents of it were not answered for.
     pub(super) done: Option<Done>,
+    /// The documents that the target refused, where sums are wanted.
+    pub(super) refused: Option<DocumentSum>,
     /// The point in the target's history.
     pub(super) mark: Option<Mark>,
     /// The incarnation of the server when the batch was sent first.
@@ -109,6 +112,9 @@ fn settle<T: Target>(run: &Run<T>, answer: Answer) {
     let collection = answer.collection;
     for event in &answer.events {
         run.observe(event);
+    }
+    if let (Some(sums), Some(refused)) = (&run.sums, &answer.refused) {
+        sums.take_out(collection, refused);
     }
     if let (Some(ledger), Some(done)) = (&run.ledger, answer.done) {
         ledger.done(collection, done);

@@ -17,6 +17,7 @@ use crate::load::retry::{self, Verdict};
 use crate::load::run::{Inbox, Run};
 use crate::load::settle::{self, Answer};
 use crate::report::{Event, Rejection};
+use crate::sum::DocumentSum;
 use crate::target::durable::Mark;
 use crate::target::{Documents, Fault, Insert, Target, TargetError, Validators, WriteFailure};
 
@@ -394,7 +395,29 @@ impl<'a, T: Target> Delivery<'a, T> {
             there: self.already_there,
             rejected: rejected + u64::from(self.batch.damaged),
         });
-        Answer { collection, documents, events, done, mark: self.mark, server: self.server }
+        let refused = self.refused();
+        Answer {
+            collection,
+            documents,
+            events,
+            done,
+            refused,
+            mark: self.mark,
+            server: self.server,
+        }
+    }
+
+    /// The sum of the documents that were refused, where it is wanted: of a collection whose
+    /// documents are summed up.
+    fn refused(&self) -> Option<DocumentSum> {
+        let plan = &self.run.plan.collections[self.batch.collection];
+        if self.run.sums.is_none() || plan.carried.is_some() || self.failures.is_empty() {
+            return None;
+        }
+        let frames: Vec<_> = self.batch.frames().collect();
+        let mut sum = DocumentSum::default();
+        self.failures.iter().for_each(|failure| sum.add(frames[failure.index as usize].bytes()));
+        Some(sum)
     }
 
     fn rejections(&self) -> Vec<Rejection> {

@@ -7,6 +7,7 @@
 mod command;
 mod commit_quorum;
 mod connect;
+mod contents;
 mod durability;
 mod errors;
 mod facts;

@@ -288,6 +288,7 @@ fn run(inventory: &Inventory, runtime: &tokio::runtime::Runtime) -> (Tally, Endi
         settings,
         observer: Arc::new(Silent),
         ledger: None,
+        sums: None,
         stop: Stop::new(),
         began: Instant::now(),
     });

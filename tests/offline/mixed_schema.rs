@@ -188,6 +188,7 @@ fn load(manner: Manner, understands: bool, insertion: Insertion) -> (Arc<Strict>
         settings,
         observer: Arc::new(Silent),
         ledger: None,
+        sums: None,
         stop: Stop::new(),
         began: Instant::now(),
     }));

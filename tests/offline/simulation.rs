@@ -147,6 +147,7 @@ fn run(seed: u64, root: &std::path::Path, scenario: &Scenario) -> Ended {
         settings: scenario.settings,
         observer,
         ledger: None,
+        sums: None,
         stop: stop.clone(),
         began: Instant::now(),
     });
