@@ -37,5 +37,6 @@ mod replica_set;
 mod time_series;
 mod tls;
 mod users;
+mod verify;
 mod versions;
 mod write_concern;

@@ -292,3 +292,151 @@ fn number(value: &Bson) -> Option<f64> {
 fn text(value: &Bson) -> String {
     value.clone().into_relaxed_extjson().to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dump::inventory::{DumpEntry, Inventory};
+    use crate::dump::metadata::{CollectionMetadata, IndexSpec};
+    use crate::namespace::Namespace;
+    use crate::plan::{Selection, plan};
+    use bson::doc;
+
+    fn planned(kind: CollectionKind, options: Document, indexes: &[Document]) -> CollectionPlan {
+        let metadata = CollectionMetadata {
+            options,
+            indexes: indexes.iter().cloned().map(IndexSpec).collect(),
+            ..CollectionMetadata::default()
+        };
+        let entry = DumpEntry {
+            namespace: Namespace::new("shop", "orders"),
+            kind,
+            data: None,
+            metadata: Some(metadata),
+            metadata_path: None,
+            problem: None,
+        };
+        let inventory = Inventory { entries: vec![entry], ..Inventory::default() };
+        let plan = plan(&inventory, Selection::default(), &ServerFacts::null());
+        plan.collections.into_iter().next().expect("planned")
+    }
+
+    fn named(deviations: &[Deviation]) -> Vec<&str> {
+        deviations.iter().map(|one| one.name.as_str()).collect()
+    }
+
+    fn differing_options(expected: Document, found: Document) -> Vec<String> {
+        let plan = planned(CollectionKind::Collection, expected, &[]);
+        let found = DescribedCollection {
+            name: "orders".to_owned(),
+            kind: "collection".to_owned(),
+            options: found,
+        };
+        let deviations = options(&plan, Some(&found), &ServerFacts::null());
+        named(&deviations).into_iter().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn what_servers_add_to_options_is_no_difference() {
+        let collation = doc! { "locale": "fr", "strength": 2, "version": "57.1" };
+        let spelled = doc! { "strength": 2, "locale": "fr", "backwards": false, "version": "9" };
+        let validator = doc! { "a": { "$gt": 1, "$lt": 5 } };
+        let checked = doc! {
+            "validator": validator.clone(), "validationLevel": "strict",
+            "validationAction": "error",
+        };
+        for (expected, found) in [
+            (doc! { "capped": true, "size": 100 }, doc! { "capped": true, "size": 4096_i64 }),
+            (doc! { "capped": true, "size": 5000.0 }, doc! { "size": 5120, "capped": true }),
+            (doc! { "collation": collation }, doc! { "collation": spelled }),
+            (doc! { "validator": validator }, checked),
+            (doc! { "autoIndexId": true, "temp": true, "flags": 1 }, doc! {}),
+        ] {
+            assert_eq!(differing_options(expected.clone(), found), [""; 0], "{expected}");
+        }
+    }
+
+    #[test]
+    fn options_that_differ_are_named() {
+        let ordered = |one: &str, other: &str| doc! { "validator": { "a": { one: 1, other: 5 } } };
+        for (expected, found, name) in [
+            (doc! { "capped": true, "size": 4096 }, doc! { "capped": true, "size": 8192 }, "size"),
+            (doc! { "capped": true }, doc! {}, "capped"),
+            (doc! {}, doc! { "validationLevel": "moderate" }, "validationLevel"),
+            (doc! { "collation": { "locale": "fr" } }, doc! {}, "collation"),
+            (
+                doc! { "collation": { "locale": "fr" } },
+                doc! { "collation": { "locale": "de" } },
+                "collation",
+            ),
+            (ordered("$gt", "$lt"), ordered("$lt", "$gt"), "validator"),
+        ] {
+            assert_eq!(differing_options(expected, found), [name]);
+        }
+        let plan = planned(CollectionKind::Collection, doc! {}, &[]);
+        let facts = ServerFacts::null();
+        assert_eq!(named(&options(&plan, None, &facts)), ["type"]);
+        let view = DescribedCollection {
+            name: "orders".to_owned(),
+            kind: "view".to_owned(),
+            options: doc! {},
+        };
+        assert_eq!(named(&options(&plan, Some(&view), &facts)), ["type"]);
+    }
+
+    fn differing_indexes(expected: &Document, found: &Document, others: Others) -> usize {
+        let plan = planned(CollectionKind::Collection, doc! {}, std::slice::from_ref(expected));
+        indexes(&plan, std::slice::from_ref(found), others, &ServerFacts::null()).len()
+    }
+
+    #[test]
+    fn what_servers_add_to_indexes_is_no_difference() {
+        for (expected, found) in [
+            (doc! { "key": { "a": 1 } }, doc! { "v": 2, "key": { "a": 1.0 }, "ns": "x" }),
+            (doc! { "key": { "a": 1 }, "unique": false }, doc! { "v": 2, "key": { "a": 1 } }),
+            (
+                doc! { "key": { "a": 1 }, "background": true, "expireAfterSeconds": 5.7 },
+                doc! { "key": { "a": 1 }, "expireAfterSeconds": 5 },
+            ),
+            (
+                doc! { "key": { "a": 1 }, "collation": { "locale": "simple" } },
+                doc! { "key": { "a": 1 } },
+            ),
+        ] {
+            let name = |mut index: Document| {
+                index.insert("name", "i");
+                index
+            };
+            let (expected, found) = (name(expected), name(found));
+            assert_eq!(differing_indexes(&expected, &found, Others::Count), 0, "{expected}");
+        }
+    }
+
+    #[test]
+    fn indexes_that_differ_are_found() {
+        let index = |key: Document| doc! { "key": key, "name": "i" };
+        let expected = index(doc! { "a": 1, "b": 1 });
+        for found in [
+            index(doc! { "b": 1, "a": 1 }),
+            index(doc! { "a": 1, "b": -1 }),
+            doc! { "key": { "a": 1, "b": 1 }, "name": "i", "unique": true },
+            doc! { "key": { "a": 1, "b": 1 }, "name": "i", "sparse": true },
+            doc! { "key": { "a": 1, "b": 1 }, "name": "i", "collation": { "locale": "fr" } },
+        ] {
+            assert_eq!(differing_indexes(&expected, &found, Others::Count), 1, "{found}");
+        }
+        let other = doc! { "key": { "c": 1 }, "name": "c_1" };
+        assert_eq!(differing_indexes(&expected, &other, Others::Count), 2);
+        assert_eq!(differing_indexes(&expected, &other, Others::Pass), 1);
+    }
+
+    #[test]
+    fn indexes_of_the_servers_own_do_not_count() {
+        let series = doc! { "timeseries": { "timeField": "t", "metaField": "m" } };
+        let plan = planned(CollectionKind::TimeSeries, series, &[]);
+        let own = doc! { "key": { "m": 1, "t": 1 }, "name": "m_1_t_1" };
+        let other = doc! { "key": { "m": 1, "t": -1 }, "name": "m_1_t_-1" };
+        let found = indexes(&plan, &[own, other], Others::Count, &ServerFacts::null());
+        assert_eq!(named(&found), ["m_1_t_-1"]);
+    }
+}

@@ -214,3 +214,73 @@ fn deviation_of(what: &str, deviation: &Deviation) -> String {
         (None, None) => format!("{what} {name} differs"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::report::Verbosity;
+    use crate::report::text::{Colour, Style, summary, verified};
+    use crate::report::value::samples;
+    use crate::report::verification::samples as verifications;
+
+    fn style() -> Style {
+        Style { colour: Colour::Never, width: 100, verbosity: Verbosity::Normal }
+    }
+
+    #[test]
+    fn what_differs_comes_first_and_is_named() {
+        let text = verified(&verifications::report(verifications::different()), &style());
+        let expected = "\
+DIFFERENT: 1 of 4 collections not the same as in the dump, found in 1.5 s
+
+  dump       dump, taken from server 7.0.2
+  target     mongodb://127.0.0.1:27017, server 8.0.4
+
+  collection   in the dump  on the target   bytes  verdict
+  copy.orders        1,000          1,001  100 kB  different
+  copy.secret            -              -       -  not compared
+  copy.items         1,000          1,000  100 kB  same
+  copy.recent         view                         same
+
+  copy.orders
+    documents: 1 missing, 1 changed, 2 extra
+      missing _id 7
+      changed _id {\"$oid\":\"00112233445566778899aabb\"}
+      extra   _id \"x\"
+      and 1 more (--differences N)
+    option capped is missing: true
+    index a_1 is not in the dump: {}
+    index b_1 is {\"b\":-1} instead of {\"b\":1}
+
+  copy.secret
+    not compared: its documents cannot be read on the target: not authorized
+
+  compared   2 notes
+    users and roles are not compared
+    copy.orders: 3 documents that the server rejected count as missing as well
+
+  skipped    1 on purpose (-v lists them)
+
+  exit       4: verification found a difference
+";
+        assert_eq!(text, expected, "{text}");
+    }
+
+    #[test]
+    fn agreement_is_said_in_few_words() {
+        let text = verified(&verifications::report(verifications::same()), &style());
+        assert!(text.starts_with("OK: 1 collection is as in the dump, 1,000 documents in 20 ms\n"));
+        assert!(text.ends_with("exit       0: everything planned was restored\n"), "{text}");
+    }
+
+    #[test]
+    fn a_restore_that_differs_says_so_first() {
+        let mut report = samples::clean();
+        report.verified(Some(verifications::different()));
+        let text = summary(&report, &style());
+        let verdict = "DIFFERENT: 1 of 4 collections not the same as in the dump; ";
+        assert!(text.starts_with(verdict), "{text}");
+        assert!(text.contains("missing _id 7"), "{text}");
+        report.verified(Some(verifications::same()));
+        assert!(summary(&report, &style()).starts_with("OK: "));
+    }
+}
