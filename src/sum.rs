@@ -33,15 +33,15 @@ impl DocumentSum {
     /// Adds a document of so many bytes by its hash.
     #[inline]
     pub fn add_hashed(&mut self, bytes: u64, hash: u128) {
-        self.documents += 1;
-        self.bytes += bytes;
+        self.documents = self.documents.wrapping_add(1);
+        self.bytes = self.bytes.wrapping_add(bytes);
         self.hash = self.hash.wrapping_add(hash);
     }
 
     /// Adds the documents of another sum.
     pub fn join(&mut self, other: &Self) {
-        self.documents += other.documents;
-        self.bytes += other.bytes;
+        self.documents = self.documents.wrapping_add(other.documents);
+        self.bytes = self.bytes.wrapping_add(other.bytes);
         self.hash = self.hash.wrapping_add(other.hash);
     }
 

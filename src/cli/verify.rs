@@ -214,7 +214,7 @@ mod tests {
              --differences 0 -j 7",
         )
         .expect("parsed");
-        assert_eq!(options.connection.uri, "mongodb://x/");
+        assert_eq!(options.connection.uri, "mongodb://x/?directConnection=true");
         assert_eq!(options.database.as_deref(), Some("shop"));
         assert_eq!(options.collection.as_deref(), Some("orders"));
         assert_eq!(options.selection.indexes, IndexPolicy::Skip);
