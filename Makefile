@@ -26,8 +26,8 @@ test: ## Run all tests, those against a real server included
 test-matrix: ## Run the tests against servers of each version: ARGS="--versions 4.2.6,5.0.4"
 	@$(PYTHON) scripts/matrix.py $(ARGS)
 
-sim: ## Restore into a faulty target: SEED=n for one seed, SEEDS=n for many
-	RESTORM_SEED=$(SEED) RESTORM_SEEDS=$(SEEDS) $(CARGO) test --locked --test offline simulation
+sim: ## Restore into faulty and forgetful targets: SEED=n for one seed, SEEDS=n for many
+	RESTORM_SEED=$(SEED) RESTORM_SEEDS=$(SEEDS) $(CARGO) test --locked --test offline -- simulation killed
 
 mangle: ## Read mangled dumps: SEED=n for one seed, SEEDS=n for many
 	RESTORM_SEED=$(SEED) RESTORM_SEEDS=$(SEEDS) $(CARGO) test --locked --test offline mangling

@@ -77,6 +77,18 @@ pub const READ_BYTES: usize = 256 * 1024;
 /// What a decompressor is fed at once.
 pub const COMPRESSED_READ_BYTES: usize = 64 * 1024;
 
+/// Chunks that wait between a thread that unpacks and its reader, beside the one that each of them
+/// works at. A second one gains nothing and holds memory (docs/benchmarks/2026-11-30-inflate).
+pub const UNPACKED_CHUNKS: usize = 1;
+
+/// Buffers of [`READ_BYTES`] that a reader has at most: the one that it reads, and where a thread
+/// of its own unpacks, those that wait, the one that is filled, and the one that is just taken.
+pub const READ_BUFFERS_MAX: usize = UNPACKED_CHUNKS + 3;
+
+/// Data files of fewer bytes than this, compressed, are unpacked by their reader: they take a few
+/// milliseconds, of which a thread of its own would save less than it costs in places.
+pub const UNPACK_ASIDE_BYTES_MIN: u64 = 1024 * 1024;
+
 /// How often somebody who waits for a pipe asks whether to go on waiting: soon enough for a person
 /// who has asked for the end, rarely enough to cost nothing.
 pub const INTERRUPT_INTERVAL: Duration = Duration::from_millis(100);
@@ -114,6 +126,11 @@ pub const RETRY_DELAY_MAX: Duration = Duration::from_secs(5);
 /// waits for it hears of a server that is gone.
 pub const RETRY_FOR: Duration = Duration::from_secs(600);
 
+/// How long an insert may go unanswered before it is sent again over another connection, unless told
+/// otherwise: longer than any checkpoint stalls a server, short enough that a host that is gone
+/// without a word costs no night.
+pub const ANSWER_WITHIN: Duration = Duration::from_secs(300);
+
 /// The longest pause that a server may ask for.
 pub const RETRY_DELAY_ASKED_MAX: Duration = Duration::from_secs(60);
 
@@ -121,9 +138,13 @@ pub const RETRY_DELAY_ASKED_MAX: Duration = Duration::from_secs(60);
 /// looks for a server, so that a short failure is survived and a server that is gone is not.
 pub const STOP_GRACE: Duration = Duration::from_secs(10);
 
-/// The time between two looks at what is durable, and between two writings of the ledger: what a
-/// killed run has to send again, and rare enough to cost nothing.
+/// The time between two looks at what is durable: what is acknowledged within it has to be sent again
+/// after a kill where an acknowledgement alone is not durable.
 pub const SETTLE_INTERVAL: Duration = Duration::from_millis(200);
+
+/// The time between two syncs of the ledger: what has to be sent again after the machine itself has
+/// failed, and rare enough for a disk that is busy with something else.
+pub const LEDGER_SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Answers that wait to become durable, at most; beyond them workers wait as well. A fast server
 /// answers a few hundred batches in the interval, so that this many mean that it has fallen
@@ -139,8 +160,8 @@ pub const SCAN_BATCH_DOCUMENTS: u32 = 5000;
 pub const VERIFY_PARTITIONS: usize = 4096;
 
 /// Documents of a collection of which `_id` and hash are held at most to find those that differ,
-/// about 30 MB; a single stretch is held whatever its size, of a thousand million documents it has
-/// as many.
+/// about 30 MB a side. A single stretch is held whatever its size: that of a collection of a
+/// thousand million documents has about as many.
 pub const VERIFY_HELD_MAX: u64 = 262_144;
 
 /// Collections of an archive whose differing documents are looked for together, because an archive

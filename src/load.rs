@@ -37,7 +37,8 @@ use crate::batch::{BatchLimits, ZeroTimestamps};
 use crate::error::Error;
 use crate::limits::{
     BATCH_BYTES_DEFAULT, BATCH_DOCUMENTS_DEFAULT, CREATES_AHEAD, PARALLEL_COLLECTIONS_DEFAULT,
-    PARALLEL_INDEX_BUILDS_DEFAULT, QUEUE_BATCHES, RETRY_FOR, WORKERS_DEFAULT,
+    PARALLEL_INDEX_BUILDS_DEFAULT, QUEUE_BATCHES, READ_BUFFERS_MAX, READ_BYTES, RETRY_FOR,
+    WORKERS_DEFAULT,
 };
 use crate::load::run::Run;
 use crate::plan::RestorePlan;
@@ -203,7 +204,7 @@ async fn after_oplog<T: Target>(run: &Arc<Run<T>>, plan: &OplogPlan) {
     finish::create_views(run).await;
     if let Some(ledger) = &run.ledger {
         ledger.oplog();
-        run.flush_ledger();
+        run.sync_ledger().await;
     }
     let catalogue = oplog::replay(run, plan).await;
     run.observe(&Event::PhaseBegan(Phase::Indexes));
@@ -220,14 +221,14 @@ pub async fn aside<R: Send + 'static>(
     done.unwrap_or_else(|_| Err(run::internal("work on a thread of its own ended early")))
 }
 
-/// The memory that a run's buffers take at most, in bytes: a read buffer per reader, and per
+/// The memory that a run's buffers take at most, in bytes: read buffers per reader, and per
 /// batch in the queue, in a reader's or in a worker's hands its own bytes; a batch being sent
 /// exists four times more in the driver (its command, the driver's copy, the message, the wire).
 pub fn memory_bytes_max(settings: &LoadSettings) -> usize {
     /// The command, the driver's copy of it, the encoded message and its sections.
     const COPIES_IN_DRIVER: usize = 4;
     let batch = settings.batch.bytes();
-    settings.readers * (crate::limits::READ_BYTES + batch)
+    settings.readers * (READ_BUFFERS_MAX * READ_BYTES + batch)
         + QUEUE_BATCHES * batch
         + settings.workers * batch * (1 + COPIES_IN_DRIVER)
 }

@@ -2,15 +2,15 @@
 //!
 //! A reader hops from length prefix to length prefix in one buffer that it fills again from the
 //! file, through a decompressor where the file is compressed. It copies no document: a frame
-//! borrows the buffer until the next one is asked for. Memory is one buffer of
-//! [`READ_BYTES`](crate::limits::READ_BYTES), more only while a larger document passes.
+//! borrows the buffer until the next one is asked for. Memory is that of its
+//! [`Stream`](crate::dump::stream).
 
 pub mod demux;
 
 use crate::batch::Position;
 use crate::dump::archive;
 use crate::dump::inventory::{Compression, DataFile};
-use crate::dump::stream::{Interrupt, Stream};
+use crate::dump::stream::{Interrupt, Stream, Unpacking};
 use crate::error::Error;
 use crate::frame::{self, Frame, FrameError};
 
@@ -52,6 +52,12 @@ impl Reader {
             Ok(frame) => Ok(Some((frame, position))),
             Err(error) => Err(self.damaged(&error).at_byte(position.offset)),
         }
+    }
+
+    /// Leaves the rest of the unpacking to a thread that runs what is returned; nothing where what
+    /// is read is not compressed.
+    pub fn unpack_aside(&mut self) -> Option<Unpacking> {
+        self.stream.unpack_aside()
     }
 
     /// How what is read is compressed.

@@ -191,9 +191,9 @@ fn after_help() -> String {
     let megabytes = memory_bytes_max(&LoadSettings::default()) >> 20;
     format!(
         "Memory: buffers take at most \
-         parallel-collections × (256K + batch-bytes) + (2 + 5 × workers) × batch-bytes, \
+         parallel-collections × (1M + batch-bytes) + (2 + 5 × workers) × batch-bytes, \
          {megabytes} MiB by default, and more only while a document larger than a batch passes. \
-         For an archive, 256K and at most 32M of open batches stand for the first term.\n\n\
+         For an archive, 1M and at most 32M of open batches stand for the first term.\n\n\
          Examples:\n  \
          restorm restore                                   dump/ into localhost\n  \
          restorm restore backup --uri mongodb://db1 --drop\n  \
@@ -337,6 +337,7 @@ impl RestoreArgs {
                 OnOff::On => Journal::On,
                 OnOff::Off => Journal::Off,
             }),
+            answer_within: self.resumption.answer_within(),
             connections_max: u32::try_from(connections).unwrap_or(u32::MAX),
         })
     }

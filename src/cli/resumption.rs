@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::command::restore::{LedgerOptions, LedgerPlace, ServerUri, Start, is_uri};
-use crate::limits::RETRY_FOR;
+use crate::limits::{ANSWER_WITHIN, RETRY_FOR};
 use crate::report::OptionValue;
 
 /// The value of `--ledger` for none.
@@ -28,6 +28,11 @@ pub(super) struct ResumptionArgs {
     /// 2h [default: 10m]
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Outages")]
     retry_for: Option<Duration>,
+
+    /// How long a batch may go unanswered before it is sent again over another connection
+    /// [default: 5m]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Outages")]
+    answer_within: Option<Duration>,
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -50,13 +55,21 @@ impl ResumptionArgs {
         self.retry_for.unwrap_or(RETRY_FOR)
     }
 
+    pub(super) fn answer_within(&self) -> Duration {
+        self.answer_within.unwrap_or(ANSWER_WITHIN)
+    }
+
     /// What differs from the defaults, as the report tells it.
     pub(super) fn told(&self) -> Vec<OptionValue> {
         let value = |name: &str, value: String| OptionValue { name: name.to_owned(), value };
         let resume = self.resume.then(|| value("resume", "true".to_owned()));
         let ledger = self.ledger.as_ref().map(|file| value("ledger", file.display().to_string()));
-        let retry = self.retry_for.map(|time| value("retry-for", format!("{}s", time.as_secs())));
-        resume.into_iter().chain(ledger).chain(retry).collect()
+        let time = |name: &str, time: Option<Duration>| {
+            time.map(|time| value(name, format!("{}s", time.as_secs())))
+        };
+        let retry = time("retry-for", self.retry_for);
+        let answer = time("answer-within", self.answer_within);
+        resume.into_iter().chain(ledger).chain(retry).chain(answer).collect()
     }
 }
 
@@ -98,7 +111,7 @@ fn is_password(word: &str) -> bool {
 /// A connection string without its password, whatever it is part of.
 fn without_password(word: &str) -> String {
     let (before, uri) = match word.split_once('=') {
-        Some((name, uri)) if name == "--uri" => ("--uri=", uri),
+        Some(("--uri", uri)) => ("--uri=", uri),
         _ => ("", word),
     };
     if !is_uri(uri) {

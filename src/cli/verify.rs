@@ -24,7 +24,6 @@ use crate::report::{OptionValue, Verbosity, VerifyReport, json, text};
 /// documents differ, they are named by their `_id`. Both sides are read, nothing is changed; what
 /// the server holds besides is not looked at.
 #[derive(Args, Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "flags as typed; options have enums")]
 #[command(after_help = after_help(), disable_help_flag = true)]
 #[command(override_usage = "restorm verify [OPTIONS] [DUMP] [URI]")]
 pub struct VerifyArgs {

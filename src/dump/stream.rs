@@ -1,10 +1,14 @@
 //! The bytes of a file or of standard input, decompressed, through one buffer.
 //!
 //! Whoever reads asks for as many bytes as must lie in the buffer together, looks at them where
-//! they lie, and goes on. Memory is one buffer of [`READ_BYTES`], more only while something larger
-//! passes.
+//! they lie, and goes on. Memory is one buffer of [`READ_BYTES`], for what is compressed at most
+//! [`READ_BUFFERS_MAX`](crate::limits::READ_BUFFERS_MAX), more only while something larger passes.
 
 mod source;
+mod unpack;
+
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::fs::File;
@@ -16,7 +20,10 @@ use std::sync::Arc;
 use crate::dump::inventory::{Compression, DataFile};
 use crate::error::{Error, ErrorKind};
 use crate::limits::READ_BYTES;
-use source::{Raw, Source};
+use source::Raw;
+use unpack::{Chunk, Packed, ROOM_BEFORE};
+
+pub use unpack::Unpacking;
 
 /// What standard input is called where a file would be named.
 pub const INPUT_NAME: &str = "standard input";
@@ -40,6 +47,15 @@ impl fmt::Debug for Interrupt {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Interrupt")
     }
+}
+
+/// What the bytes come from.
+#[derive(Debug)]
+enum Source {
+    /// A file, of which so many bytes were read.
+    Plain { raw: Raw, read: u64 },
+    /// A compressed file.
+    Packed(Packed),
 }
 
 /// Uncompressed bytes, one after the other.
@@ -86,15 +102,34 @@ impl Stream {
     }
 
     fn new(name: PathBuf, raw: Raw, compression: Compression) -> Result<Self, Error> {
-        let source = Source::new(raw, compression).map_err(|error| unopened(&name, &error))?;
-        let buffer = vec![0; READ_BYTES];
+        let (source, buffer) = match compression {
+            Compression::None => (Source::Plain { raw, read: 0 }, vec![0; READ_BYTES]),
+            // Buffers come with the chunks.
+            Compression::Gzip => (Source::Packed(Packed::gzip(raw)), Vec::new()),
+            Compression::Zstd => {
+                let packed = Packed::zstd(raw).map_err(|error| unopened(&name, &error))?;
+                (Source::Packed(packed), Vec::new())
+            }
+        };
         Ok(Self { name, compression, source, buffer, start: 0, end: 0, offset: 0 })
     }
 
     /// Gives up waiting for more once the interrupt asks for it; a regular file is never waited
-    /// for.
+    /// for. Comes before [`Self::unpack_aside`].
     pub fn interrupt_by(&mut self, interrupt: Interrupt) {
-        self.source.interrupt_by(interrupt);
+        match &mut self.source {
+            Source::Plain { raw, .. } => raw.interrupt_by(interrupt),
+            Source::Packed(packed) => packed.interrupt_by(interrupt),
+        }
+    }
+
+    /// Leaves the rest of the unpacking to a thread that runs what is returned, so that it goes on
+    /// while the bytes before it are looked at; nothing where there is nothing to unpack.
+    pub fn unpack_aside(&mut self) -> Option<Unpacking> {
+        match &mut self.source {
+            Source::Plain { .. } => None,
+            Source::Packed(packed) => packed.unpack_aside(),
+        }
     }
 
     /// What it is called in errors.
@@ -117,7 +152,10 @@ impl Stream {
     /// waits in the buffer counts as well, because its share of the file is not known.
     #[inline]
     pub fn origin(&self) -> u64 {
-        self.source.consumed(self.end - self.start)
+        match &self.source {
+            Source::Plain { read, .. } => *read - self.available() as u64,
+            Source::Packed(packed) => packed.consumed(),
+        }
     }
 
     /// How many bytes lie in the buffer and were not gone past.
@@ -151,13 +189,15 @@ impl Stream {
         if self.available() >= needed {
             return Ok(true);
         }
-        self.make_room(needed);
+        if let Source::Plain { .. } = self.source {
+            self.make_room(needed);
+        }
         while self.available() < needed {
-            match self.source.read(&mut self.buffer[self.end..]) {
-                Ok(0) => return Ok(false),
-                Ok(count) => self.end += count,
+            match self.bring_more(needed) {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.error(self.source.describe(&error))),
+                Err(error) => return Err(self.error(unpack::describe(self.compression, &error))),
             }
         }
         Ok(true)
@@ -174,8 +214,7 @@ impl Stream {
             if left == 0 {
                 return Ok(());
             }
-            let skipped = self.source.skip(left);
-            if skipped.map_err(|error| self.error(self.source.describe(&error)))? {
+            if self.leave_out(left)? {
                 self.offset += left;
                 (self.start, self.end) = (0, 0);
             } else if !self.fill(1)? {
@@ -185,9 +224,62 @@ impl Stream {
         Ok(())
     }
 
+    /// Leaves out the next bytes of a file that can be entered anywhere; false where there is none.
+    fn leave_out(&mut self, count: u64) -> Result<bool, Error> {
+        let Source::Plain { raw, read } = &mut self.source else {
+            return Ok(false);
+        };
+        match raw.skip(count) {
+            Ok(true) => *read += count,
+            Ok(false) => return Ok(false),
+            Err(error) => return Err(self.error(unpack::describe(self.compression, &error))),
+        }
+        Ok(true)
+    }
+
     /// An error at the byte that comes next.
     pub fn error(&self, message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Read, message).in_file(&self.name).at_byte(self.offset)
+    }
+
+    /// Brings more bytes into the buffer, of which `needed` are to lie together; false at the end.
+    fn bring_more(&mut self, needed: usize) -> io::Result<bool> {
+        let packed = match &mut self.source {
+            Source::Plain { raw, read } => {
+                let count = raw.read(&mut self.buffer[self.end..])?;
+                *read += count as u64;
+                self.end += count;
+                return Ok(count > 0);
+            }
+            Source::Packed(packed) => packed,
+        };
+        let Some(chunk) = packed.next()? else { return Ok(false) };
+        let emptied = self.append(chunk, needed);
+        if let Source::Packed(packed) = &mut self.source {
+            packed.give_back(emptied);
+        }
+        Ok(true)
+    }
+
+    /// Puts a chunk behind what is left. Where that fits into the room before the chunk, only what
+    /// is left is copied, and the chunk's buffer takes the place of ours. Returns the buffer that
+    /// was emptied.
+    fn append(&mut self, mut chunk: Chunk, needed: usize) -> Vec<u8> {
+        let left = self.available();
+        if left <= ROOM_BEFORE {
+            let start = ROOM_BEFORE - left;
+            chunk.buffer[start..ROOM_BEFORE].copy_from_slice(self.ahead());
+            (self.start, self.end) = (start, chunk.end);
+            return std::mem::replace(&mut self.buffer, chunk.buffer);
+        }
+        let bytes = chunk.bytes();
+        if self.buffer.len() - self.end < bytes.len() {
+            // The last chunk may go beyond what is needed.
+            self.make_room(needed.max(left) + READ_BYTES);
+        }
+        self.buffer[self.end..][..bytes.len()].copy_from_slice(bytes);
+        self.end += bytes.len();
+        chunk.buffer
     }
 
     /// Moves what is left to the front of a buffer that can hold `needed` bytes; lets go of a

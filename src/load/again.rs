@@ -21,7 +21,9 @@ pub(super) async fn send_doubtful<T: Target>(run: &Arc<Run<T>>) {
         // What was not answered for to its end belongs to a run that ends.
         let may_be_sent = |answer: &Answer| run.goes_on() && answer.done.is_some();
         let (again, given_up): (Vec<_>, Vec<_>) = doubtful.into_iter().partition(may_be_sent);
-        given_up.iter().for_each(|answer| settle::abandon(run, answer));
+        for answer in &given_up {
+            settle::abandon(run, answer);
+        }
         settle::go_on(run);
         let settler = tokio::spawn(settle::keep_settling(Arc::clone(run)));
         send(run, &again).await;
@@ -51,7 +53,9 @@ async fn send<T: Target>(run: &Arc<Run<T>>, doubtful: &[Answer]) {
     }
     run.join(workers).await;
     // Until now they kept their collections from being called complete.
-    doubtful.iter().for_each(|answer| run.finish(answer.collection));
+    for answer in doubtful {
+        run.finish(answer.collection);
+    }
 }
 
 /// What is to be read again, by collection.

@@ -9,12 +9,13 @@ mod wanted;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use crate::batch::Batch;
 use crate::dump::inventory::Origin;
-use crate::dump::stream::Interrupt;
-use crate::error::Error;
-use crate::limits::CREATES_AHEAD;
+use crate::dump::stream::{Interrupt, Unpacking};
+use crate::error::{Error, ErrorKind};
+use crate::limits::{CREATES_AHEAD, UNPACK_ASIDE_BYTES_MIN};
 use crate::load::run::{Queues, Run, internal};
 use crate::plan::Insertion;
 use crate::plan::carried::RangeSet;
@@ -46,6 +47,8 @@ struct Intake<T> {
     own: Vec<async_channel::Sender<Batch>>,
     /// The worker that takes the next collection whose order matters.
     next_worker: Arc<AtomicUsize>,
+    /// Whether there are cores for threads that unpack.
+    unpacks_aside: bool,
     reading: Reading,
 }
 
@@ -80,12 +83,19 @@ pub(super) fn spawn<T: Target>(
     reading: &Reading,
 ) -> impl Future<Output = Result<(), Error>> + Send + 'static {
     let next_worker = Arc::new(AtomicUsize::new(0));
+    let readers = match run.plan.archive() {
+        Some(_) => 1,
+        None => run.settings.readers.min(run.plan.collections.len()),
+    };
+    // Where readers alone keep all cores busy, more threads only cost.
+    let unpacks_aside = thread::available_parallelism().is_ok_and(|cores| readers < cores.get());
     let intake = || Intake {
         run: Arc::clone(run),
         shared: queues.shared.clone(),
         own: queues.own.clone(),
         next_worker: Arc::clone(&next_worker),
         reading: reading.clone(),
+        unpacks_aside,
     };
     let readers: Vec<_> = match run.plan.archive().cloned() {
         Some(archive) => {
@@ -103,6 +113,26 @@ pub(super) fn spawn<T: Target>(
         }
         Ok(())
     }
+}
+
+/// Reads while a thread of its own unpacks what is read, if there is anything to unpack. The thread
+/// ends before this returns, so `read` has to drop what it reads from.
+fn beside(
+    unpacking: Option<Unpacking>,
+    read: impl FnOnce() -> Result<(), Error>,
+) -> Result<(), Error> {
+    let Some(unpacking) = unpacking else { return read() };
+    // Not one of the runtime's threads: of these there may be no more than readers.
+    thread::scope(|scope| {
+        let named = thread::Builder::new().name("unpacking".to_owned());
+        match named.spawn_scoped(scope, || unpacking.run()) {
+            Ok(_) => read(),
+            Err(error) => {
+                let message = format!("no thread can be started to unpack: {error}");
+                Err(Error::new(ErrorKind::Read, message))
+            }
+        }
+    })
 }
 
 impl<T: Target> Intake<T> {
@@ -125,6 +155,16 @@ impl<T: Target> Intake<T> {
         let Some(mut reader) = self.open(collection)? else {
             return Ok(());
         };
+        let data = self.run.plan.collections[collection].data.as_ref();
+        let is_small =
+            data.and_then(Origin::file).is_some_and(|file| file.bytes < UNPACK_ASIDE_BYTES_MIN);
+        let goes_aside = self.unpacks_aside && !is_small;
+        let unpacking = if goes_aside { reader.unpack_aside() } else { None };
+        beside(unpacking, move || self.read_from(reader, collection))
+    }
+
+    /// Reads documents into batches until they end or are not wanted any more.
+    fn read_from(&self, mut reader: Reader, collection: usize) -> Result<(), Error> {
         let queue = match self.own_queue(collection) {
             Some(worker) => &self.own[worker],
             None => &self.shared,

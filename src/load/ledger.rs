@@ -37,10 +37,11 @@ struct Open {
     numbers: HashMap<usize, u32>,
     /// The number of the next collection.
     next: u32,
-    /// Lines that were not written yet.
-    pending: Vec<u8>,
-    /// Why nothing more is written, once something could not be.
+    /// Whether lines were written that may not be on the disk yet.
+    is_unsynced: bool,
+    /// Why nothing more is written, once something could not be; taken by who tells it.
     failure: Option<io::Error>,
+    is_broken: bool,
 }
 
 /// What was done before, by a ledger.
@@ -69,6 +70,10 @@ impl Ledger {
     /// Begins a ledger, in place of one that may be there.
     pub fn begin(path: &Path, dump: String, target: String) -> Result<Self, Error> {
         let run = ObjectId::new();
+        if let Some(folder) = path.parent() {
+            // Where that fails, so does what follows, and says why.
+            let _ = std::fs::create_dir_all(folder);
+        }
         let about = About { version: record::VERSION, run: run.to_hex(), dump, target };
         let opened =
             OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path);
@@ -98,7 +103,8 @@ impl Ledger {
 
     fn of(path: &Path, run: ObjectId, file: File, next: u32) -> Self {
         let numbers = HashMap::new();
-        let open = Open { file, numbers, next, pending: Vec::new(), failure: None };
+        let open =
+            Open { file, numbers, next, is_unsynced: false, failure: None, is_broken: false };
         Self { path: path.to_path_buf(), run, open: Mutex::new(open) }
     }
 
@@ -135,7 +141,7 @@ impl Ledger {
             open.numbers.insert(collection, number);
             number
         };
-        let (source, target) = (source.full().to_owned(), target.full().to_owned());
+        let (source, target) = (source.full().clone(), target.full().clone());
         self.write(&Record::Collection(Stands { number, source, target, uuid }));
     }
 
@@ -157,19 +163,17 @@ impl Ledger {
         self.write(&Record::Ended);
     }
 
-    /// Brings what was noted to the disk. After a failure nothing more is written: every line that
-    /// is there stays true.
+    /// Brings what was noted to the disk, so that it outlives the machine as well; tells once what
+    /// keeps it from being written. After that nothing more is, and every line that is there stays
+    /// true.
     pub fn flush(&self) -> Result<(), io::Error> {
         let mut open = self.open();
-        if open.pending.is_empty() || open.failure.is_some() {
-            return Ok(());
+        if open.is_unsynced && !open.is_broken {
+            open.is_unsynced = false;
+            let synced = open.file.sync_data();
+            open.note(synced);
         }
-        let pending = std::mem::take(&mut open.pending);
-        let written = open.file.write_all(&pending).and_then(|()| open.file.sync_data());
-        if let Err(error) = &written {
-            open.failure = Some(io::Error::new(error.kind(), error.to_string()));
-        }
-        written
+        open.failure.take().map_or(Ok(()), Err)
     }
 
     /// Whether nothing was noted but what it is about.
@@ -182,15 +186,32 @@ impl Ledger {
         std::fs::remove_file(&self.path)
     }
 
+    /// Writes a line at once, so that it outlives this process.
     fn write(&self, record: &Record) {
         // Only a map with keys that are no texts cannot be written as JSON.
-        if let Ok(line) = record::line(record) {
-            self.open().pending.extend_from_slice(line.as_bytes());
+        let Ok(line) = record::line(record) else {
+            return;
+        };
+        let mut open = self.open();
+        if !open.is_broken {
+            open.is_unsynced = true;
+            let written = open.file.write_all(line.as_bytes());
+            open.note(written);
         }
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    /// Keeps a failure to be told, after which nothing more is written.
+    fn note(&mut self, outcome: io::Result<()>) {
+        if let Err(error) = outcome {
+            self.is_broken = true;
+            self.failure = Some(error);
+        }
     }
 }
 
@@ -286,28 +307,31 @@ impl History {
 
 fn lock(file: &File, path: &Path) -> Result<(), Error> {
     match file.try_lock() {
-        Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {
             Err(Error::new(ErrorKind::Plan, "another restore is writing this ledger")
                 .in_file(path)
                 .hint("wait for it to end, or give this one a ledger of its own with --ledger"))
         }
         // Some network file systems know no locks.
-        Err(TryLockError::Error(_)) => Ok(()),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
     }
 }
 
 fn unusable(path: &Path, what: &str, error: &io::Error) -> Error {
-    Error::new(ErrorKind::Plan, format!("the ledger {what}: {error}"))
-        .in_file(path)
-        .hint("name another place with --ledger FILE; --ledger none goes without, but nothing can be resumed then")
+    Error::new(ErrorKind::Plan, format!("the ledger {what}: {error}")).in_file(path).hint(
+        "name another place with --ledger FILE; --ledger none goes without, but nothing can be \
+             resumed then",
+    )
 }
 
 fn damaged(path: &Path, at: u64, what: &str) -> Error {
     Error::new(ErrorKind::Plan, format!("the ledger is damaged: {what}"))
         .in_file(path)
         .at_byte(at)
-        .hint("begin the restore anew without --resume, with --drop where collections are to be replaced")
+        .hint(
+            "begin the restore anew without --resume, with --drop where collections are to be \
+             replaced",
+        )
 }
 
 #[cfg(test)]
@@ -363,7 +387,8 @@ mod tests {
         ledger.flush().expect("written");
         drop(ledger);
         let history = history(&path).expect("read");
-        assert_eq!(history.collections[0].carried.ranges.iter().collect::<Vec<_>>(), [0..30]);
+        let ranges = &history.collections[0].carried.ranges;
+        assert_eq!((ranges.iter().count(), ranges.bytes()), (1, 30));
         assert_eq!(history.collections.len(), 2);
         assert!(history.ended);
     }

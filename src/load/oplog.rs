@@ -28,6 +28,12 @@ use crate::target::{Target, TargetError, Validators};
 /// `Unauthorized`.
 const UNAUTHORIZED: i32 = 13;
 
+/// `IllegalOperation`.
+const ILLEGAL_OPERATION: i32 = 20;
+
+/// What servers before 5.0 answer to updates of the form `$v: 2`.
+const UNKNOWN_FORM_OF_UPDATE: i32 = 40682;
+
 /// An entry and the byte at which it begins.
 pub type OplogFrame = (Vec<u8>, Position);
 
@@ -134,6 +140,8 @@ struct Replaying<'a, T> {
     is_given_up: bool,
     /// What was taken since it was last told.
     untold: Untold,
+    /// Deletions that are left out because the server makes them itself.
+    truncations: u64,
 }
 
 /// Entries whose operations are not applied yet, as they will be told.
@@ -156,6 +164,7 @@ impl<'a, T: Target> Replaying<'a, T> {
             waiting_bytes: 0,
             is_given_up: false,
             untold: Untold::default(),
+            truncations: 0,
         }
     }
 
@@ -233,15 +242,33 @@ impl<'a, T: Target> Replaying<'a, T> {
                 self.is_given_up = true;
                 return Ok(());
             }
-            if let [only] = waiting.as_slice() {
-                return Err(self.refused(&error, only));
-            }
-            for one in &waiting {
-                let applied = self.apply(std::slice::from_ref(&one.document)).await;
-                applied.map_err(|error| self.refused(&error, one))?;
+            match waiting.as_slice() {
+                [only] => self.pass_over(&error, only)?,
+                several => self.apply_each(several).await?,
             }
         }
         self.tell();
+        Ok(())
+    }
+
+    /// Has the server apply one after the other, so that the one to blame is known.
+    async fn apply_each(&mut self, several: &[Waiting]) -> Result<(), Error> {
+        for one in several {
+            if let Err(error) = self.apply(std::slice::from_ref(&one.document)).await {
+                self.pass_over(&error, one)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out what the server refuses because it does it unasked; all else ends the replay.
+    fn pass_over(&mut self, error: &TargetError, one: &Waiting) -> Result<(), Error> {
+        if !is_truncation(error, &one.document) {
+            return Err(self.refused(error, one));
+        }
+        self.untold.operations -= 1;
+        self.untold.left_out += 1;
+        self.truncations += 1;
         Ok(())
     }
 
@@ -283,15 +310,28 @@ impl<'a, T: Target> Replaying<'a, T> {
             );
             self.run.observe(&Event::Note { collection: None, text });
         }
+        if self.truncations > 0 {
+            let text = format!(
+                "{} left out, because the server makes room there by itself",
+                counted(
+                    self.truncations,
+                    "deletion from a capped collection is",
+                    "deletions from capped collections are"
+                )
+            );
+            self.run.observe(&Event::Note { collection: None, text });
+        }
         self.run.observe(&Event::OplogEnded { reached_limit: reached == Reached::Limit });
         Ok(())
     }
 
     fn refused(&self, error: &TargetError, one: &Waiting) -> Error {
-        let mut failed = Error::new(
-            ErrorKind::Oplog,
-            format!("the server does not apply {}: {}", described(&one.document), error.message),
-        );
+        let mut message =
+            format!("the server does not apply {}: {}", described(&one.document), error.message);
+        if error.code == Some(UNKNOWN_FORM_OF_UPDATE) {
+            message += "; the source writes updates in a form that servers know from 5.0 on";
+        }
+        let mut failed = Error::new(ErrorKind::Oplog, message);
         if let Some(code) = error.code {
             failed = failed.with_code(code);
         }
@@ -341,6 +381,15 @@ fn place(error: Error, path: &Path, at: u64, time: Option<Timestamp>) -> Error {
     }
 }
 
+/// Whether this is a deletion that keeps a capped collection at its size, and a server that makes
+/// room there by itself refuses it. Oplogs have them from 5.0 on, servers apply them from 6.0 on,
+/// and only from then on may a user delete there as well.
+fn is_truncation(error: &TargetError, operation: &RawDocument) -> bool {
+    error.code == Some(ILLEGAL_OPERATION)
+        && error.message.contains("capped collection")
+        && operation.get_str("op").is_ok_and(|kind| kind == "d")
+}
+
 /// What an operation does, in a few words and without its values.
 fn described(operation: &RawDocument) -> String {
     let namespace = operation.get_str("ns").unwrap_or("an unknown namespace");
@@ -379,6 +428,23 @@ mod tests {
         ] {
             assert_eq!(described(&operation), expected);
         }
+    }
+
+    #[test]
+    fn only_a_refused_deletion_from_a_capped_collection_is_passed_over() {
+        let refused = |code, message: &str| TargetError {
+            fault: crate::target::Fault::Refused,
+            code: Some(code),
+            labels: Vec::new(),
+            message: message.to_owned(),
+        };
+        let capped = "cannot remove from a capped collection: shop.log";
+        let deletion = rawdoc! { "op": "d", "ns": "shop.log", "o": { "_id": 1 } };
+        let update = rawdoc! { "op": "u", "ns": "shop.log", "o": {} };
+        assert!(is_truncation(&refused(ILLEGAL_OPERATION, capped), &deletion));
+        assert!(!is_truncation(&refused(ILLEGAL_OPERATION, capped), &update));
+        assert!(!is_truncation(&refused(ILLEGAL_OPERATION, "not allowed"), &deletion));
+        assert!(!is_truncation(&refused(UNAUTHORIZED, capped), &deletion));
     }
 
     #[test]

@@ -221,15 +221,18 @@ impl<T: Target> Run<T> {
         }
     }
 
-    /// Brings what was noted in the ledger to the disk; where that fails, the restore goes on.
-    pub(super) fn flush_ledger(&self) {
-        if let Some(ledger) = &self.ledger
-            && let Err(error) = ledger.flush()
-        {
+    /// Brings what was noted in the ledger to the disk, on a thread of its own, because that may
+    /// take its time; where it fails, the restore goes on.
+    pub(super) async fn sync_ledger(&self) {
+        let Some(ledger) = self.ledger.clone() else {
+            return;
+        };
+        let path = ledger.path().display().to_string();
+        let synced = tokio::task::spawn_blocking(move || ledger.flush()).await;
+        if let Ok(Err(error)) = synced {
             let text = format!(
-                "the ledger {} cannot be written any more ({error}); a restore that is resumed \
-                 sends again what comes from here on",
-                ledger.path().display()
+                "the ledger {path} cannot be written any more ({error}); a restore that is resumed \
+                 sends again what comes from here on"
             );
             self.observe(&Event::Note { collection: None, text });
         }

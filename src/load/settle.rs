@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::dump::inventory::Origin;
 use crate::error::{Error, ErrorKind};
-use crate::limits::{ANSWERS_WAITING_MAX, SETTLE_INTERVAL, STOP_GRACE};
+use crate::limits::{ANSWERS_WAITING_MAX, LEDGER_SYNC_INTERVAL, SETTLE_INTERVAL, STOP_GRACE};
 use crate::load::ledger::record::Done;
 use crate::load::retry::{self, Verdict};
 use crate::load::run::{Run, internal};
@@ -95,7 +95,7 @@ impl Settling {
 pub(super) async fn take_in<T: Target>(run: &Run<T>, answer: Answer) {
     let settling = &run.settling;
     if settling.worth == Acknowledgement::Durable {
-        settle(run, answer);
+        settle(run, &answer);
         return;
     }
     if settling.places.available_permits() == 0 {
@@ -108,7 +108,7 @@ pub(super) async fn take_in<T: Target>(run: &Run<T>, answer: Answer) {
 }
 
 /// Tells and notes an answer, and lets its collection go on.
-fn settle<T: Target>(run: &Run<T>, answer: Answer) {
+fn settle<T: Target>(run: &Run<T>, answer: &Answer) {
     let collection = answer.collection;
     for event in &answer.events {
         run.observe(event);
@@ -134,34 +134,38 @@ pub(super) async fn begin<T: Target>(run: &Run<T>) -> Result<(), TargetError> {
 /// Settles answers and brings the ledger to the disk, again and again, until told that no more
 /// answers come and none waits.
 pub(super) async fn keep_settling<T: Target>(run: Arc<Run<T>>) {
-    let run = run.as_ref();
     if run.settling.worth == Acknowledgement::Durable && run.ledger.is_none() {
         return;
     }
     let mut failing_since: Option<Instant> = None;
+    let mut synced = Instant::now();
     loop {
         let has_ended = run.settling.state().has_ended;
         if run.settling.worth == Acknowledgement::Volatile {
-            match pass_barrier(run).await {
+            match pass_barrier(&run).await {
                 Ok(()) => failing_since = None,
                 Err(error) => {
                     let since = *failing_since.get_or_insert_with(Instant::now);
-                    if !waits_on(run, &error, since, has_ended) {
+                    if !waits_on(&run, &error, since, has_ended) {
                         run.fail(not_confirmed(&error));
-                        give_up(run);
+                        give_up(&run);
                     }
                 }
             }
         }
-        run.flush_ledger();
         if has_ended && run.settling.state().waiting.is_empty() {
-            return;
+            break;
+        }
+        if synced.elapsed() >= LEDGER_SYNC_INTERVAL {
+            run.sync_ledger().await;
+            synced = Instant::now();
         }
         tokio::select! {
             () = tokio::time::sleep(SETTLE_INTERVAL) => {}
             () = run.settling.hurry.notified() => {}
         }
     }
+    run.sync_ledger().await;
 }
 
 /// Says that no more answers come for now, and waits until all that came are settled or doubtful.
@@ -171,7 +175,6 @@ pub(super) async fn end<T: Target>(run: &Run<T>, settler: JoinHandle<()>) {
     if settler.await.is_err() {
         run.fail(internal("what settles answers ended early"));
     }
-    run.flush_ledger();
 }
 
 /// Says that answers may come again.
@@ -192,7 +195,7 @@ async fn pass_barrier<T: Target>(run: &Run<T>) -> Result<(), TargetError> {
     let horizon = run.target.horizon(&among).await?;
     let (durable, doubtful) = sort(&mut settling.state(), asked, &horizon);
     settling.places.add_permits(durable.len() + doubtful.len());
-    for answer in durable {
+    for answer in &durable {
         settle(run, answer);
     }
     if !doubtful.is_empty() {

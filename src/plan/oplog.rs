@@ -156,6 +156,9 @@ impl Replay {
         }
         match entry.operation {
             "i" if entry.collection() == "system.indexes" => self.legacy_index(&entry),
+            "i" | "u" | "d" if entry.collection() == "system.views" => {
+                Ok(Taken::command(Some(entry.essence()?)))
+            }
             "i" | "u" | "d" => Ok(Taken::write(entry.sent(None, self.uuids)?)),
             "c" => self.command(&entry, depth),
             other => Err(error(format!("the operation `{other}` is not known"))),

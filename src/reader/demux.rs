@@ -11,7 +11,7 @@ use crate::dump::archive::piece::{self, Piece, TERMINATOR};
 use crate::dump::archive::record::BlockHeader;
 use crate::dump::archive::{Archive, ListedCollection};
 use crate::dump::inventory::CollectionKind;
-use crate::dump::stream::{Interrupt, Stream};
+use crate::dump::stream::{Interrupt, Stream, Unpacking};
 use crate::error::Error;
 use crate::frame::Frame;
 use crate::namespace::BUCKETS_PREFIX;
@@ -112,7 +112,14 @@ impl Demux {
         Ok(Self { stream, collections, places, states, at: At::Outside, run: 0, origin_counted })
     }
 
-    /// Gives up waiting for more once the interrupt asks for it.
+    /// Leaves the rest of the unpacking to a thread that runs what is returned; nothing where the
+    /// archive is not compressed.
+    pub fn unpack_aside(&mut self) -> Option<Unpacking> {
+        self.stream.unpack_aside()
+    }
+
+    /// Gives up waiting for more once the interrupt asks for it. Comes before
+    /// [`Self::unpack_aside`].
     pub fn interrupt_by(&mut self, interrupt: Interrupt) {
         self.stream.interrupt_by(interrupt);
     }

@@ -123,6 +123,7 @@ impl Tally {
                     counts.already_there += already_there;
                     counts.rejected += rejected;
                     counts.carried += documents;
+                    counts.inserted_before += inserted;
                 });
             }
             Event::Written {
@@ -348,7 +349,7 @@ impl Tally {
     pub fn rate_average(&self) -> Rate {
         let counts = self.counts;
         let amounts = Amounts {
-            documents: counts.inserted,
+            documents: counts.inserted - counts.inserted_before,
             bytes: counts.bytes_acknowledged,
             origin_bytes: counts.origin_bytes_acknowledged,
         };

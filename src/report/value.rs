@@ -255,6 +255,8 @@ pub struct CollectionReport {
     pub error: Option<String>,
     /// What became of its documents.
     pub balance: Balance,
+    /// Documents that the server took in an earlier run, which the balance counts as well.
+    pub inserted_before: u64,
     /// Bytes of the documents read, uncompressed.
     pub bytes_read: u64,
     /// Bytes of the documents the server answered for, uncompressed.
@@ -446,6 +448,7 @@ impl CollectionReport {
             state,
             error,
             balance: tally.counts.balance(),
+            inserted_before: tally.counts.inserted_before,
             bytes_read: tally.counts.bytes_read,
             bytes_acknowledged: tally.counts.bytes_acknowledged,
             origin_bytes: tally.planned.origin_bytes,

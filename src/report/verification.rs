@@ -280,8 +280,9 @@ mod tests {
         let verification = samples::different();
         assert_eq!(verification.state, Agreement::Different);
         let states: Vec<_> = verification.collections.iter().map(|one| one.state).collect();
-        use Agreement::{Different, NotCompared, Same};
-        assert_eq!(states, [Different, Same, Same, NotCompared]);
+        let expected =
+            [Agreement::Different, Agreement::Same, Agreement::Same, Agreement::NotCompared];
+        assert_eq!(states, expected);
         assert_eq!(verification.exit_status(), ExitStatus::Difference);
         assert_eq!(samples::same().exit_status(), ExitStatus::Restored);
         let rest = verification.collections.into_iter().skip(1).collect();

@@ -14,12 +14,15 @@ mod facts;
 mod journal;
 mod known;
 mod left_out;
+mod mechanism;
 pub mod merge;
 mod outcome;
 mod product;
 mod special;
 pub mod uri;
 mod uuids;
+
+use std::time::Duration;
 
 use bson::{Bson, Document, RawBson, RawDocumentBuf, Uuid, doc};
 use futures_util::TryStreamExt;
@@ -51,6 +54,8 @@ pub struct MongoTarget {
     topology: Topology,
     /// What an acknowledged insert is worth.
     acknowledgement: Acknowledgement,
+    /// How long an insert may go unanswered.
+    answer_within: Duration,
     /// Whether inserts are asked to keep zero timestamps (`bypassEmptyTsReplacement`).
     keeps_zero_timestamps: bool,
     /// Whether `createIndexes` is asked to ignore options it does not know.
@@ -110,13 +115,12 @@ impl MongoTarget {
         sent: u32,
         on_refusal: OnRefusal,
     ) -> Result<outcome::Reply, TargetError> {
-        let reply = self
-            .client
-            .database(database)
-            .run_raw_command(command)
-            .await
-            .map_err(|error| errors::of(&error))?;
-        outcome::read(&reply, sent, on_refusal)
+        let database = self.client.database(database);
+        let command = async { database.run_raw_command(command).await };
+        // A host that is gone without a word leaves a connection that nobody ever closes.
+        let answered = tokio::time::timeout(self.answer_within, command).await;
+        let reply = answered.map_err(|_| errors::unanswered(self.answer_within))?;
+        outcome::read(&reply.map_err(|error| errors::of(&error))?, sent, on_refusal)
     }
 
     /// Sends a run of documents that take the same way, and adds the answer to the outcome.

@@ -49,7 +49,7 @@ fn the_help_of_restore_states_its_memory() {
     let help = run(&["restore", "--help"]).stdout;
     let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
     let formula =
-        "parallel-collections × (256K + batch-bytes) + (2 + 5 × workers) × batch-bytes, 47 MiB";
+        "parallel-collections × (1M + batch-bytes) + (2 + 5 × workers) × batch-bytes, 50 MiB";
     assert!(words.contains(formula), "{help}");
     // The defaults that the formula is worked out with.
     for default in ["[default: 4]", "[default: 8]", "[default: 1M]"] {

@@ -18,6 +18,7 @@ mod fuzz;
 mod golden;
 mod help;
 mod inspect_json;
+mod killed;
 mod mangling;
 mod mixed_schema;
 mod mongorestore;

@@ -2,9 +2,10 @@
 
 use crate::archive::gzip;
 use crate::golden::{expected, found, only};
+use crate::oplog::does_not_know_differences;
 use crate::program::Program;
 use crate::support::dump::{Dump, documents, genuine};
-use crate::support::{Restore, Restored, Server, differences, md5_sum};
+use crate::support::{Held, Restore, Restored, Server, differences, is_before, md5_sum};
 use crate::users::{BOTH, is_clean, is_discreet, kept, names, sorted};
 use mongodb::bson::{Document, Timestamp, doc};
 use restorm::dump::writer::archive::{ArchiveWriter, ArchivedCollection};
@@ -134,14 +135,14 @@ fn count(server: &Server) -> i32 {
 #[test]
 fn a_whole_archive_brings_its_users_and_roles() {
     let server = Server::private(&[]);
-    let restored = restore(&server, &genuine("full_6.0.archive"), &[]).ended(0);
+    let restored = restore(&server, &genuine("full_6.0.archive"), &[]);
+    let restored = Held::of(expected("full_6.0")).is_reached(restored, &found(&server));
     has_all_users(&server);
     let users = &restored.report["users"];
     assert_eq!(users["state"], "done");
     assert_eq!(users["users"], json!(["shop.ann", "shop.bob", "admin.root"]));
     assert_eq!(restored.report["skipped"], json!([]));
     assert!(restored.stderr.contains("3 users and 2 roles restored"), "{}", restored.stderr);
-    assert_eq!(differences(&expected("full_6.0"), &found(&server)), [""; 0]);
     is_discreet(&restored);
 }
 
@@ -153,9 +154,10 @@ fn users_and_roles_come_through_a_pipe_however_it_is_compressed() {
         let server = Server::private(&[]);
         let arguments = ["restore", "--archive", "--uri", server.uri()];
         let finished = Program::restorm(&arguments).input(input).run();
-        assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+        let held = Held::of(expected("full_6.0"));
+        assert_eq!(finished.status, Some(held.status()), "{}", finished.stderr);
         has_all_users(&server);
-        assert_eq!(differences(&expected("full_6.0"), &found(&server)), [""; 0]);
+        held.stands(&found(&server), &finished.stderr);
     }
 }
 
@@ -171,8 +173,11 @@ fn the_database_admin_of_an_archive_brings_all_users_and_nothing_else() {
 fn a_part_of_an_archive_comes_without_users() {
     let server = Server::private(&[]);
     let archive = genuine("full_6.0.archive");
-    for part in [["--db", "shop"], ["--nsInclude", "shop.*"], ["--nsExclude", "admin.*"]] {
-        let restored = restore(&server, &archive, &[&part[..], &["--drop"]].concat()).ended(0);
+    let all = Held::of(expected("full_6.0")).status();
+    for (part, status) in
+        [(["--db", "shop"], 0), (["--nsInclude", "shop.*"], 0), (["--nsExclude", "admin.*"], all)]
+    {
+        let restored = restore(&server, &archive, &[&part[..], &["--drop"]].concat()).ended(status);
         assert!(restored.report["users"].is_null(), "{part:?}");
         assert!(names(&server, "system.users").is_empty(), "{part:?}");
     }
@@ -329,13 +334,17 @@ fn sums(archive: &Path) -> BTreeMap<String, String> {
     named.map(|(listed, documents)| (listed.namespace.to_string(), md5_sum(documents))).collect()
 }
 
-/// The genuine archive was taken a second after the folder; its oplog has one entry, which says
-/// that nothing happened.
+/// The genuine archive was taken a second after the folder; its oplog has one entry, an update that
+/// changes nothing any more.
 #[test]
 fn a_genuine_archive_with_an_oplog_is_restored() {
     let server = Server::replica_set(&[]);
     let archive = genuine("oplog_6.0.archive");
-    let restored = restore(&server, &archive, &["--oplogReplay"]).ended(0);
+    let restored = restore(&server, &archive, &["--oplogReplay"]);
+    if is_before([5, 0]) {
+        return does_not_know_differences(restored, 0);
+    }
+    let restored = restored.ended(0);
     let (state, sums) = (found(&server), sums(&archive));
     let live: Vec<_> = sums.iter().filter(|(name, _)| name.starts_with("live.")).collect();
     assert_eq!(state.as_object().unwrap().len(), live.len());
@@ -374,6 +383,13 @@ fn an_oplog_comes_through_a_pipe_however_it_is_compressed_and_wherever_it_stands
         let server = Server::lease();
         let arguments = ["restore", "--archive", "--oplog-replay", "--uri", server.uri()];
         let finished = Program::restorm(&arguments).input(input).run();
+        if is_before([5, 0]) {
+            // The server does not know the form of its updates.
+            assert_eq!(finished.status, Some(1), "{}", finished.stderr);
+            assert!(finished.stderr.contains("'$v'"), "{}", finished.stderr);
+            assert!(finished.stderr.contains("2 entries with 2 op"), "{}", finished.stderr);
+            continue;
+        }
         assert_eq!(finished.status, Some(0), "{}", finished.stderr);
         assert!(finished.stderr.contains("48 entries with 48 operations"), "{}", finished.stderr);
         assert_eq!(differences(&expected, &found(&server)), [""; 0]);

@@ -100,6 +100,41 @@ fn answers_that_are_lost_after_the_insert() {
     assert!([100, 200, 300].contains(&already_there), "{already_there}");
 }
 
+/// The host of the server is gone without a word: its connections stay open and nothing comes.
+#[test]
+fn answers_that_never_come() {
+    let mut server = Server::private(&[]);
+    let proxy = Proxy::withholding(server.mongod().address(), 5);
+    let dump = genuine("orders_stdout.bson");
+    let arguments = [
+        "--db",
+        "shop",
+        "--collection",
+        "orders",
+        "--batch-documents",
+        "100",
+        "--workers",
+        "4",
+        "--answer-within",
+        "1s",
+    ];
+    let restored = Restore::new(&proxy.uri(), &dump).args(&arguments).run().ended(0);
+    assert_eq!(proxy.left(), 0);
+    assert!(restored.retries() >= 5, "{}", restored.stderr);
+    assert!(restored.stderr.contains("did not answer within 1 s"), "{}", restored.stderr);
+    assert_eq!(differences(&expected("orders_stdout"), &found(&server)), [""; 0]);
+}
+
+#[test]
+fn answers_that_come_late() {
+    let mut server = Server::private(&[]);
+    let delay = Duration::from_millis(700);
+    let proxy = Proxy::delaying(server.mongod().address(), 5, delay);
+    let restored = restores_all(&server, &proxy.uri());
+    assert_eq!(proxy.left(), 0);
+    assert_eq!((restored.retries(), restored.balance()), (0, [3000, 3000, 0, 0, 0]));
+}
+
 #[test]
 fn answers_that_are_lost_while_the_order_matters() {
     let mut server = Server::private(&[]);

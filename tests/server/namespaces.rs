@@ -3,7 +3,7 @@
 use crate::golden::{expected, found, only};
 use crate::support::dump::{Dump, documents, genuine};
 use crate::support::raw::{document, int};
-use crate::support::{Restore, Restored, Server, differences, stored};
+use crate::support::{Held, Restore, Restored, Server, differences, is_before, stored};
 use mongodb::bson::{Document, doc};
 use serde_json::{Map, Value, json};
 use std::fs;
@@ -28,6 +28,13 @@ fn renamed(state: Value, rename: impl Fn(&str) -> String) -> Value {
 /// The state of `kitchen`, without the sum and count of what the peer leaves out of it.
 fn kitchen() -> Value {
     only(expected("full_6.0"), "kitchen")
+}
+
+/// The state of its time-series collection.
+fn weather() -> Value {
+    let Value::Object(mut state) = kitchen() else { panic!("a state is an object") };
+    state.retain(|name, _| name.ends_with("weather"));
+    Value::Object(state)
 }
 
 fn notes(restored: &Restored) -> Vec<&str> {
@@ -63,10 +70,8 @@ fn a_time_series_collection_is_selected_by_its_own_name() {
     let server = Server::lease();
     let dump = genuine("full_6.0");
     let arguments = ["--nsInclude", "kitchen.weather"];
-    Restore::new(server.uri(), &dump).args(&arguments).run().ended(0);
-    let state = found(&server);
-    let names: Vec<_> = state.as_object().unwrap().keys().collect();
-    assert_eq!(names, ["kitchen.system.buckets.weather", "kitchen.weather"]);
+    let restored = Restore::new(server.uri(), &dump).args(&arguments).run();
+    Held::of(weather()).is_reached(restored, &found(&server));
     let arguments = ["--nsInclude", "kitchen.system.buckets.weather"];
     let restored = Restore::new(server.uri(), &dump).args(&arguments).run().ended(1);
     assert!(restored.stderr.contains("did you mean `kitchen.weather`?"), "{}", restored.stderr);
@@ -122,9 +127,9 @@ fn better_than_the_peer_b3_a_wrong_level_is_found_or_told() {
 fn a_database_is_restored_under_another_name_with_all_it_has() {
     let server = Server::lease();
     let arguments = ["--nsFrom", "kitchen.*", "--nsTo", "pantry.*", "--nsInclude", "kitchen.*"];
-    let restored = Restore::new(server.uri(), &genuine("full_6.0")).args(&arguments).run().ended(0);
+    let restored = Restore::new(server.uri(), &genuine("full_6.0")).args(&arguments).run();
     let wanted = renamed(kitchen(), |name| name.replacen("kitchen.", "pantry.", 1));
-    assert_eq!(differences(&wanted, &found(&server)), [""; 0]);
+    let restored = Held::of(wanted).is_reached(restored, &found(&server));
     let read = server.run("pantry", doc! { "aggregate": "v_on_v", "pipeline": [], "cursor": {} });
     let rows = read.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
     assert!(!rows.is_empty(), "the views work there");
@@ -138,17 +143,14 @@ fn better_than_the_peer_b4b_a_time_series_collection_is_renamed_by_its_own_name(
     let server = Server::lease();
     let arguments = ["--ns-from", "kitchen.weather", "--ns-to", "garden.climate"];
     let dump = genuine("full_6.0");
-    Restore::new(server.uri(), &dump)
+    let restored = Restore::new(server.uri(), &dump)
         .args(&arguments)
         .args(&["--ns-include", "kitchen.weather"])
-        .run()
-        .ended(0);
-    let Value::Object(mut wanted) = kitchen() else { panic!("a state is an object") };
-    wanted.retain(|name, _| name.ends_with("weather"));
-    let wanted = renamed(Value::Object(wanted), |name| {
+        .run();
+    let wanted = renamed(weather(), |name| {
         name.replacen("kitchen.", "garden.", 1).replacen("weather", "climate", 1)
     });
-    assert_eq!(differences(&wanted, &found(&server)), [""; 0]);
+    Held::of(wanted).is_reached(restored, &found(&server));
 }
 
 #[test]
@@ -187,10 +189,15 @@ fn a_conflict_of_names_touches_nothing_and_names_both() {
 #[test]
 fn better_than_the_peer_b12_views_follow_the_collections_they_read() {
     let server = Server::lease();
-    let join = json!([
-        { "$lookup": { "from": "right", "localField": "_id", "foreignField": "_id", "as": "r" } },
-        { "$unionWith": { "coll": "right", "pipeline": [{ "$match": { "_id": 2 } }] } },
-    ]);
+    let mut join = vec![json!(
+        { "$lookup": { "from": "right", "localField": "_id", "foreignField": "_id", "as": "r" } }
+    )];
+    // Servers before 4.4 do not have this one.
+    let unions = usize::from(!is_before([4, 4]));
+    if unions == 1 {
+        let of_right = json!({ "coll": "right", "pipeline": [{ "$match": { "_id": 2 } }] });
+        join.push(json!({ "$unionWith": of_right }));
+    }
     let dump = Dump::new()
         .with("d", "left", &[numbered(1)])
         .with("d", "right", &[numbered(1), numbered(2)])
@@ -204,7 +211,7 @@ fn better_than_the_peer_b12_views_follow_the_collections_they_read() {
     assert_eq!(view_of(&server, "e", "new_w").get_str("viewOn").unwrap(), "new_v");
     let read = server.run("e", doc! { "aggregate": "new_w", "pipeline": [], "cursor": {} });
     let rows = read.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
-    assert_eq!(rows.len(), 2);
+    assert_eq!(rows.len(), 1 + unions);
     assert_eq!(rows[0].as_document().unwrap().get_array("r").unwrap().len(), 1);
     assert!(notes(&restored).contains(&"viewOn refers to `left` and now to `new_left`"));
     assert!(notes(&restored).contains(&"$lookup refers to `right` and now to `new_right`"));
@@ -292,7 +299,17 @@ fn better_than_the_peer_b8_long_names_are_taken_as_they_are() {
         let metadata = json!({ "indexes": [], "collectionName": name });
         dump.write(&format!("d/{stem}.metadata.json"), metadata.to_string().as_bytes());
     }
-    Restore::new(server.uri(), dump.path()).run().ended(0);
+    let restored = Restore::new(server.uri(), dump.path()).run();
+    if is_before([4, 4]) {
+        // The server takes no name of this length, and its message has the name as it should be.
+        let restored = restored.ended(1);
+        for name in &names {
+            let told = &restored.collection(&format!("d.{name}"))["error"];
+            assert!(told.as_str().unwrap().contains("too long"), "{told}");
+        }
+        return;
+    }
+    restored.ended(0);
     for name in &names {
         assert_eq!(stored(&server.client(), "d", name), [numbered(1)]);
     }

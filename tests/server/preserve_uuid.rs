@@ -1,9 +1,10 @@
 //! Collections that keep the UUIDs they had.
 
 use crate::golden::{expected, found, only};
+use crate::oplog::does_not_know_differences;
 use crate::support::dump::{Dump, genuine};
 use crate::support::raw::{document, int};
-use crate::support::{Restore, Server, differences, stored};
+use crate::support::{Held, Restore, Server, differences, is_before, stored};
 use mongodb::bson::{Bson, Document, Timestamp, doc};
 use serde_json::json;
 
@@ -33,10 +34,13 @@ fn a_whole_database_keeps_its_uuids_and_everything_else() {
         // The second time the collections are there already.
         for _ in 0..2 {
             let arguments = ["--drop", "--preserveUUID"];
-            let restored = Restore::new(server.uri(), &dump).args(&arguments).run().ended(0);
-            let wanted = only(expected("full_6.0"), "kitchen");
-            assert_eq!(differences(&wanted, &found(&server)), [""; 0]);
+            let restored = Restore::new(server.uri(), &dump).args(&arguments).run();
+            let held = Held::of(only(expected("full_6.0"), "kitchen"));
+            let restored = held.is_reached(restored, &found(&server));
             for collection in ["collated", "capped", "clustered", "indexed", "empty"] {
+                if held.state[format!("kitchen.{collection}")].is_null() {
+                    continue;
+                }
                 let file = dump.join(format!("{collection}.metadata.json"));
                 let text = std::fs::read_to_string(file).unwrap();
                 let metadata: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -132,7 +136,11 @@ fn a_genuine_oplog_is_replayed_into_collections_with_their_uuids() {
     let server = Server::replica_set(&[]);
     let dump = genuine("oplog_6.0");
     let arguments = ["--drop", "--preserveUUID", "--oplogReplay"];
-    Restore::new(server.uri(), &dump).args(&arguments).run().ended(0);
+    let restored = Restore::new(server.uri(), &dump).args(&arguments).run();
+    if is_before([5, 0]) {
+        return does_not_know_differences(restored, 2);
+    }
+    restored.ended(0);
     assert_eq!(differences(&expected("oplog_6.0"), &found(&server)), [""; 0]);
     let text = std::fs::read_to_string(dump.join("live/acct.metadata.json")).unwrap();
     let metadata: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -8,7 +8,11 @@ use mongodb::bson::{Document, doc};
 use std::time::{Duration, Instant};
 
 fn count(set: &ReplicaSet, collection: &str) -> u64 {
-    let collection = set.client().database("shop").collection::<Document>(collection);
+    count_in(set, "shop", collection)
+}
+
+fn count_in(set: &ReplicaSet, database: &str, collection: &str) -> u64 {
+    let collection = set.client().database(database).collection::<Document>(collection);
     runtime().block_on(async { collection.count_documents(doc! {}).await }).unwrap_or(0)
 }
 
@@ -74,4 +78,36 @@ fn nothing_is_lost_or_doubled_when_the_primary_steps_down() {
     assert_eq!(count(&set, "steps"), documents);
     assert_ne!(set.primary(), before, "the step-down came too late to be tested");
     assert!(restored.retries() >= 1, "{}", restored.stderr);
+}
+
+/// The primary steps down or is killed, again and again, while one restore goes on.
+#[test]
+fn one_restore_survives_several_failovers() {
+    let mut set = ReplicaSet::of(3);
+    let dump = Dump::seeded(2, 60_000);
+    let arguments = ["--batch-documents", "200", "--workers", "4"];
+    let restore = Restore::new(&set.uri(), dump.path()).args(&arguments).start();
+    for round in 0..3 {
+        let there = count_in(&set, "seed", "c00001");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while count_in(&set, "seed", "c00001") < there + 2000 && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let former = set.primary();
+        if round == 1 {
+            let killed = set.kill_primary();
+            set.wait_for_another_primary(&former);
+            set.restart(killed);
+        } else {
+            set.step_down();
+            set.wait_for_another_primary(&former);
+        }
+    }
+    let restored = restore.finish().ended(0);
+    let [read, inserted, already_there, rejected, unsent] = restored.balance();
+    assert_eq!((read, rejected, unsent), (120_000, 0, 0));
+    assert_eq!(inserted + already_there, read);
+    for collection in ["c00001", "c00002"] {
+        assert_eq!(count_in(&set, "seed", collection), 60_000);
+    }
 }

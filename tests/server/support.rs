@@ -1,6 +1,7 @@
 //! Servers for the tests, and what is looked at on them.
 
 pub(crate) mod dump;
+mod held;
 mod mongod;
 mod pool;
 pub(crate) mod proxy;
@@ -11,6 +12,7 @@ mod server;
 mod state;
 mod version;
 
+pub(crate) use held::Held;
 pub(crate) use mongod::Mongod;
 pub(crate) use replica_set::ReplicaSet;
 pub(crate) use restore::{Restore, Restored};

@@ -9,12 +9,12 @@ use crate::dump::Location;
 use crate::dump::fingerprint::fingerprint;
 use crate::dump::inventory::CollectionKind;
 use crate::error::{Error, ErrorKind};
-use crate::exit::ExitStatus;
 use crate::facts::{ServerFacts, Topology};
 use crate::load::ledger::{self, History, Ledger, Past};
+use crate::plan::carried::Carried;
 use crate::plan::{CollectionPlan, Creation, RestorePlan};
-use crate::report::Report;
 use crate::report::format::counted;
+use crate::report::{Outcome, Report};
 
 /// What is kept of a restore for one that goes on with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub(super) fn keep(found: Found<'_>, plan: &mut RestorePlan) -> Result<Option<Ke
         note_earlier(place, &dump, &facts.identity, plan);
         match Ledger::begin(place, dump.clone(), facts.identity.clone()) {
             Ok(ledger) => return Ok(Some(Kept { ledger: ledger.into(), is_named })),
-            Err(error) if is_named || !error.message().contains("cannot be") => return Err(error),
+            Err(error) if is_named => return Err(error),
             Err(error) => failure = failure.or(Some(error)),
         }
     }
@@ -109,13 +109,14 @@ fn places(place: &LedgerPlace, dump: &Location, print: &str, target: &str) -> Ve
         LedgerPlace::Nowhere => Vec::new(),
         LedgerPlace::File(file) => vec![file.clone()],
         LedgerPlace::BesideDump { otherwise } => {
-            let target = XxHash3_64::oneshot(target.as_bytes()) >> 32;
+            // Restores of parts of a dump, or into several targets, may go on side by side.
+            let mark = XxHash3_64::oneshot(format!("{print} {target}").as_bytes());
             let beside = dump.file().and_then(|path| {
                 let path = std::path::absolute(path).ok()?;
                 let name = path.file_name()?.to_string_lossy().into_owned();
-                Some(path.parent()?.join(format!(".{name}.{target:08x}.restorm-ledger")))
+                Some(path.parent()?.join(format!(".{name}.{mark:016x}.restorm-ledger")))
             });
-            let name = format!("{}-{target:08x}.restorm-ledger", &print[..16]);
+            let name = format!("{mark:016x}.restorm-ledger");
             beside.into_iter().chain(otherwise.as_ref().map(|folder| folder.join(name))).collect()
         }
     }
@@ -137,6 +138,9 @@ fn resume(
         if let Some(past) = history.find(&planned.source, &planned.namespace) {
             take_over(planned, past, place, found.facts)?;
             ledger.goes_on(collection, past);
+        } else if planned.creation != Creation::DropAndCreate {
+            // The machine may have failed before it was noted what was sent.
+            planned.carried = Some(Carried::default());
         }
     }
     plan.notes.push(format!(
@@ -210,11 +214,10 @@ impl Kept {
     /// Closes the ledger after the run. It is removed where nothing can be resumed, unless it has
     /// a name of its own; returns where it is, if something can.
     pub(super) fn close(self, report: &Report) -> Option<PathBuf> {
-        let is_done = match report.exit_status {
-            ExitStatus::Restored => true,
-            ExitStatus::Failures => report.totals.indexes_failed == 0,
-            _ => false,
-        };
+        let totals = &report.totals;
+        let is_done = report.outcome == Outcome::Finished
+            && report.balance.unsent == 0
+            && totals.collections_failed + totals.indexes_failed == 0;
         if is_done {
             self.ledger.ended();
         }

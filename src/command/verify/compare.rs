@@ -439,11 +439,14 @@ impl<C: Contents> Comparison<'_, C> {
     }
 }
 
+/// What was gathered of a collection of the dump and of the target.
+type Paired<G> = (usize, Result<G, Error>, Result<G, Error>);
+
 /// What was gathered of both sides, by collection.
 fn paired<G>(
     dump: super::source::Gathered<G>,
     target: super::source::Gathered<G>,
-) -> Vec<(usize, Result<G, Error>, Result<G, Error>)> {
+) -> Vec<Paired<G>> {
     let mut target: HashMap<usize, Result<G, Error>> = target.into_iter().collect();
     let pair = |(collection, dump)| Some((collection, dump, target.remove(&collection)?));
     dump.into_iter().filter_map(pair).collect()

@@ -62,8 +62,7 @@ pub(super) async fn look_up<C: Contents>(
     let differing = DifferingDocuments { is_complete: true, ..DifferingDocuments::default() };
     let mut contained = Contained { dump: DocumentSum::default(), differing };
     loop {
-        let (back, chunk) =
-            load::aside(move || way.next().map(|(way, chunk)| (way, chunk))).await?;
+        let (back, chunk) = load::aside(move || way.next()).await?;
         way = back;
         if chunk.offsets.is_empty() {
             return Ok(contained);

@@ -181,7 +181,7 @@ impl<'a> Lists<'a> {
 
     /// The counts, and some of each list, so that none hides another.
     fn into_differences(self, samples_max: usize, is_complete: bool) -> DifferingDocuments {
-        let mut lists = self.labels.map(|labels| labels.into_values());
+        let mut lists = self.labels.map(BTreeMap::into_values);
         let mut samples = Vec::new();
         loop {
             let before = samples.len();
@@ -210,7 +210,9 @@ mod tests {
     use std::collections::HashSet;
 
     fn gathered<G: Gather>(mut gather: G, documents: &[Document]) -> G {
-        documents.iter().for_each(|document| with(document, |seen| gather.take(seen)));
+        for document in documents {
+            with(document, |seen| gather.take(seen));
+        }
         gather
     }
 

@@ -42,15 +42,13 @@ impl Source<'_> {
         if wanted.is_empty() {
             return Vec::new();
         }
-        match self.plan.archive() {
-            Some(archive) => self.gather_archive(archive.clone(), wanted).await,
-            None => {
-                let gathered = stream::iter(wanted).map(|(collection, gather)| async move {
-                    (collection, self.gather_file(collection, gather).await)
-                });
-                gathered.buffer_unordered(self.at_once).collect().await
-            }
+        if let Some(archive) = self.plan.archive() {
+            return self.gather_archive(archive.clone(), wanted).await;
         }
+        let gathered = stream::iter(wanted).map(|(collection, gather)| async move {
+            (collection, self.gather_file(collection, gather).await)
+        });
+        gathered.buffer_unordered(self.at_once).collect().await
     }
 
     /// Whether a collection can be read again.
@@ -159,22 +157,20 @@ fn read_archive<G: Gather>(
 ) -> Gathered<G> {
     let (mut places, mut done) = (HashMap::new(), Vec::new());
     for (place, mut lane) in lanes {
-        match place {
-            Some(place) => drop(places.insert(place, lane)),
-            None => {
-                lane.ended = Some(Ok(()));
-                done.push(lane);
-            }
+        if let Some(place) = place {
+            places.insert(place, lane);
+        } else {
+            lane.ended = Some(Ok(()));
+            done.push(lane);
         }
     }
     let read = Demux::open(archive).and_then(|demux| take_apart(demux, &mut places, stop));
     done.extend(places.into_values());
     let gathered = done.into_iter().map(|lane| {
         let outcome = match (lane.ended, &read) {
-            (Some(Ok(())), _) => Ok(lane.gather),
             (Some(Err(error)), _) => Err(error),
             (None, Err(error)) => Err(error.clone()),
-            (None, Ok(())) => Ok(lane.gather),
+            (Some(Ok(())), _) | (None, Ok(())) => Ok(lane.gather),
         };
         (lane.collection, outcome)
     });

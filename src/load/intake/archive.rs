@@ -18,7 +18,7 @@ use crate::limits::ARCHIVE_WAITING_BYTES_MAX;
 use crate::load::intake::feed::Feed;
 use crate::load::intake::gathering::{Begun, Gathering};
 use crate::load::intake::wanted::Step;
-use crate::load::intake::{Gate, Intake, Reading};
+use crate::load::intake::{Gate, Intake, Reading, beside};
 use crate::reader::demux::{Demux, Item};
 use crate::report::Event;
 use crate::target::Target;
@@ -96,7 +96,12 @@ impl<T: Target> ArchiveIntake<T> {
             Reading::Again(_) => Ok(Gathering::nothing()),
         };
         let outcome = gathering.map(|gathering| {
-            Demux::open(archive).and_then(|demux| self.take_apart(demux, archive, gathering))
+            Demux::open(archive).and_then(|mut demux| {
+                demux.interrupt_by(self.intake.interrupt());
+                let goes_aside = self.intake.unpacks_aside;
+                let unpacking = if goes_aside { demux.unpack_aside() } else { None };
+                beside(unpacking, || self.take_apart(demux, archive, gathering))
+            })
         });
         let outcome = outcome.unwrap_or_else(|error| {
             self.intake.run.fail(error);
@@ -117,7 +122,6 @@ impl<T: Target> ArchiveIntake<T> {
         archive: &Archive,
         mut gathering: Gathering,
     ) -> Result<(), Error> {
-        demux.interrupt_by(self.intake.interrupt());
         let collections = self.places(archive);
         let unplanned = collections.iter().enumerate().filter(|(_, planned)| planned.is_none());
         unplanned.for_each(|(place, _)| demux.pass_over(place));

@@ -14,6 +14,11 @@ use crate::plan::oplog::Uuids;
 const SENT: [&str; 11] =
     ["ts", "t", "v", "op", "ns", "o", "o2", "lsid", "txnNumber", "prevOpTime", "multiOpType"];
 
+/// The fields that say what is done. A server of 4.2 takes the lock that a change of its views
+/// needs only where an entry has no other field, even of those that newer ones expect (seen on
+/// 4.2.6, with `ts`, `t`, `h`, `v` and `wall`).
+const ESSENTIAL: [&str; 4] = ["op", "ns", "o", "o2"];
+
 /// The field that names the collection by its identity at the source.
 const UUID: &str = "ui";
 
@@ -133,6 +138,11 @@ impl<'a> Entry<'a> {
             }
         }
         Ok(sent)
+    }
+
+    /// What it does and nothing else, as a server needs it that is to change a view.
+    pub(super) fn essence(&self) -> Result<RawDocumentBuf, Error> {
+        without(self.raw, |field| !ESSENTIAL.contains(&field))
     }
 }
 

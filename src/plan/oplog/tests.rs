@@ -124,6 +124,23 @@ fn writes_are_sent_with_the_fields_that_say_what_they_do() {
     assert_eq!(kept[0].get_str("ui").ok(), Some("uuid"));
 }
 
+/// A server of 4.2 changes its views only so.
+#[test]
+fn changes_of_views_travel_alone_and_bare() {
+    let changes = [
+        doc! { "op": "i", "ns": "shop.system.views", "o": { "_id": "shop.few" } },
+        doc! { "op": "u", "ns": "shop.system.views", "o": { "$v": 1 }, "o2": { "_id": "shop.few" } },
+        doc! { "op": "d", "ns": "shop.system.views", "o": { "_id": "shop.few" } },
+    ];
+    for change in changes {
+        let mut entry = doc! { "ts": at(1), "t": 1_i64, "v": 2_i64, "ui": "uuid", "wall": 3 };
+        entry.extend(change.clone());
+        let taken = replay().take(&raw(&entry)).expect("taken");
+        let expected = Operation { document: raw(&change), is_write: false };
+        assert_eq!((taken.operations, taken.counted), (vec![expected], 1));
+    }
+}
+
 /// A string that is not UTF-8, a deprecated type and odd lengths pass as they are.
 #[test]
 fn what_is_written_is_not_decoded() {

@@ -19,6 +19,8 @@ pub struct Counts {
     pub rejected: u64,
     /// Documents that an earlier run had brought, which are counted above as well.
     pub carried: u64,
+    /// Documents of those that the server took then.
+    pub inserted_before: u64,
     /// Documents read but never answered for.
     pub unsent: u64,
     /// Bytes of the documents the server answered for, uncompressed.

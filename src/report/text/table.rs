@@ -58,7 +58,9 @@ fn row(collection: &CollectionReport) -> [String; 7] {
     }
     let inserted = collection.balance.inserted;
     let (rate, time) = match collection.data_time {
-        Some(time) => (whole(per_second(inserted, time)), duration(time)),
+        Some(time) => {
+            (whole(per_second(inserted - collection.inserted_before, time)), duration(time))
+        }
         None => ("-".into(), "-".into()),
     };
     let (built, planned) = (collection.indexes_built(), collection.indexes_planned);

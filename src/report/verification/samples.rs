@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::*;
 use crate::report::value::samples::{context, skipped};
 
-fn side(documents: u64) -> Option<Side> {
-    Some(Side { documents, bytes: documents * 100, hash: format!("{documents:032x}") })
+fn side(documents: u64) -> Side {
+    Side { documents, bytes: documents * 100, hash: format!("{documents:032x}") }
 }
 
 fn collection(name: &str) -> VerifiedCollection {
@@ -17,8 +17,8 @@ fn collection(name: &str) -> VerifiedCollection {
         state: Agreement::Same,
         error: None,
         extent: Extent::All,
-        dump: side(1000),
-        target: side(1000),
+        dump: Some(side(1000)),
+        target: Some(side(1000)),
         documents: None,
         options: Vec::new(),
         indexes: Vec::new(),
@@ -30,7 +30,7 @@ fn collection(name: &str) -> VerifiedCollection {
 pub(crate) fn different() -> Verification {
     let sample = |difference, id: &str| DifferingDocument { difference, id: id.to_owned() };
     let mut orders = VerifiedCollection {
-        target: side(1001),
+        target: Some(side(1001)),
         documents: Some(DifferingDocuments {
             missing: 1,
             extra: 2,

@@ -1,6 +1,7 @@
 //! From a connection string to a connected client.
 
 use std::path::Path;
+use std::time::Duration;
 
 use bson::{RawDocumentBuf, rawdoc};
 use mongodb::options::{Acknowledgment, ClientOptions, ServerAddress, Tls};
@@ -9,10 +10,11 @@ use mongodb::{Client, error::ErrorKind as DriverErrorKind};
 use crate::error::{Error, ErrorKind};
 use crate::facts::{ServerFacts, Topology};
 use crate::limits::{
-    CONNECT_TIMEOUT, CREATES_AHEAD, PARALLEL_INDEX_BUILDS_DEFAULT, WORKERS_DEFAULT,
+    ANSWER_WITHIN, CONNECT_TIMEOUT, CREATES_AHEAD, PARALLEL_INDEX_BUILDS_DEFAULT, WORKERS_DEFAULT,
 };
 use crate::target::durable::Acknowledgement;
 use crate::target::mongo::left_out::LeftOut;
+use crate::target::mongo::mechanism::{AUTHENTICATION_FAILED, by_sha_256};
 use crate::target::mongo::merge::{ConnectionFlags, merge};
 use crate::target::mongo::uri::{ServerUri, without};
 use crate::target::mongo::{MongoTarget, durability, journal};
@@ -35,6 +37,8 @@ pub struct Connection {
     pub write_concern: Option<WriteConcern>,
     /// Whether writes wait for the journal, where that was asked for.
     pub journal: Option<Journal>,
+    /// How long an insert may go unanswered before its connection counts as broken.
+    pub answer_within: Duration,
     /// How many connections may be open at once.
     pub connections_max: u32,
 }
@@ -47,6 +51,7 @@ impl Connection {
             uri: uri.into(),
             write_concern: None,
             journal: None,
+            answer_within: ANSWER_WITHIN,
             connections_max: u32::try_from(connections).unwrap_or(u32::MAX),
         }
     }
@@ -207,6 +212,7 @@ impl MongoTarget {
         trust_what_the_system_trusts(&mut options);
         let description = describe(&options.hosts);
         let write_concern = write_concern_of(connection, &options)?;
+        let otherwise = by_sha_256(&options);
         let client = Client::with_options(options).map_err(|error| not_usable(&error))?;
         let mut target = Self {
             client,
@@ -214,6 +220,7 @@ impl MongoTarget {
             write_concern,
             topology: Topology::Standalone,
             acknowledgement: Acknowledgement::Durable,
+            answer_within: connection.answer_within,
             keeps_zero_timestamps: false,
             ignores_unknown_index_options: false,
             left_out: LeftOut::default(),
@@ -221,7 +228,13 @@ impl MongoTarget {
             ignored: uri.ignored.clone(),
             description,
         };
-        let asked = target.ask_facts().await;
+        let mut asked = target.ask_facts().await;
+        if let (Err(error), Some(options)) = (&asked, otherwise)
+            && error.code == Some(AUTHENTICATION_FAILED)
+        {
+            target.client = Client::with_options(options).map_err(|error| not_usable(&error))?;
+            asked = target.ask_facts().await.or(asked);
+        }
         let (facts, hello) = asked.map_err(|error| target.unreachable(&error, &uri))?;
         target.refuse_secondary(&hello)?;
         target.left_out = LeftOut::of(facts.product);
@@ -263,7 +276,7 @@ impl MongoTarget {
             (_, Some(13)) => {
                 failed.hint("give a user and password, with --username or in the connection string")
             }
-            (_, Some(18)) => failed.hint(
+            (_, Some(AUTHENTICATION_FAILED)) => failed.hint(
                 "check user, password and authSource (--authentication-database); the user is \
                  looked for in that database alone",
             ),

@@ -2,9 +2,10 @@
 //!
 //! A replica set says it by itself: each reply to a write carries its opTime, and `hello` the
 //! opTime up to which a majority has everything in its journal. A standalone server is asked for a
-//! write that waits for the journal, which brings all earlier ones there as well (WiredTiger has
-//! one log); its process has an identity, which changes when it is started again.
+//! write that waits for the journal, which brings all earlier ones there as well (`WiredTiger`
+//! has one log); its process has an identity, which changes when it is started again.
 
+use bson::oid::ObjectId;
 use bson::raw::cstr;
 use bson::{Bson, Document, RawBsonRef, RawDocumentBuf, doc, rawdoc};
 
@@ -82,7 +83,7 @@ pub(super) fn incarnation(hello: &Document) -> String {
     let process = hello.get_document("topologyVersion").ok();
     let process = process.and_then(|version| version.get_object_id("processId").ok());
     let election = hello.get("electionId").and_then(Bson::as_object_id);
-    let text = |id: Option<bson::oid::ObjectId>| id.map_or_else(String::new, |id| id.to_hex());
+    let text = |id: Option<ObjectId>| id.map_or_else(String::new, ObjectId::to_hex);
     format!("{}/{}", text(process), text(election))
 }
 
@@ -148,7 +149,7 @@ impl MongoTarget {
 mod tests {
     use super::*;
     use crate::facts::Product;
-    use bson::{Timestamp, oid::ObjectId};
+    use bson::Timestamp;
 
     #[test]
     fn what_an_acknowledgement_is_worth_depends_on_the_server() {

@@ -1,5 +1,7 @@
 //! The driver's errors in the words of this program.
 
+use std::time::Duration;
+
 use mongodb::error::{Error, ErrorKind};
 
 use crate::target::{Fault, TargetError};
@@ -24,6 +26,16 @@ pub(super) fn of(error: &Error) -> TargetError {
         other => (Fault::Driver, None, other.to_string()),
     };
     TargetError { fault, code, labels, message }
+}
+
+/// A command that nobody answered in time.
+pub(super) fn unanswered(within: Duration) -> TargetError {
+    TargetError {
+        fault: Fault::ConnectionLost,
+        code: None,
+        labels: Vec::new(),
+        message: format!("the server did not answer within {} s", within.as_secs()),
+    }
 }
 
 /// A server that refuses a command for lack of a right repeats the whole of it, session and all;

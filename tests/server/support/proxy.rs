@@ -4,35 +4,62 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 /// Where the first field of a command begins in an `OP_MSG`: after the header of 16 bytes, the
 /// flags of 4, the kind of the section and the length of its document.
 const COMMAND_AT: usize = 16 + 4 + 1 + 4;
 
-/// A port that leads to a server. It loses the answer to some inserts together with the
-/// connection, after the server has carried them out.
+/// A port that leads to a server. To some inserts the answers do not come as they should, although
+/// the server has carried them out.
 pub(crate) struct Proxy {
     port: u16,
-    to_lose: Arc<AtomicU32>,
+    left: Arc<AtomicU32>,
+}
+
+/// What becomes of an answer.
+#[derive(Clone, Copy)]
+enum Fate {
+    /// It is lost together with the connection.
+    Lost,
+    /// It never comes, and the connection stays.
+    Withheld,
+    /// It comes after this time.
+    Late(Duration),
 }
 
 impl Proxy {
     /// A port that leads to this address and loses the answers to the first inserts, so many.
     pub(crate) fn losing(address: &str, answers: u32) -> Self {
+        Self::new(address, answers, Fate::Lost)
+    }
+
+    /// A port that leads to this address and keeps the answers to the first inserts to itself, so
+    /// many, as a host that is gone does.
+    pub(crate) fn withholding(address: &str, answers: u32) -> Self {
+        Self::new(address, answers, Fate::Withheld)
+    }
+
+    /// A port that leads to this address and delays the answers to the first inserts, so many.
+    pub(crate) fn delaying(address: &str, answers: u32, delay: Duration) -> Self {
+        Self::new(address, answers, Fate::Late(delay))
+    }
+
+    fn new(address: &str, answers: u32, fate: Fate) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();
-        let to_lose = Arc::new(AtomicU32::new(answers));
-        let (address, left) = (address.to_owned(), Arc::clone(&to_lose));
+        let to_spoil = Arc::new(AtomicU32::new(answers));
+        let (address, left) = (address.to_owned(), Arc::clone(&to_spoil));
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let Ok(server) = TcpStream::connect(&address) else {
                     continue;
                 };
                 let left = Arc::clone(&left);
-                std::thread::spawn(move || carry(client, server, &left));
+                std::thread::spawn(move || carry(client, server, &left, fate));
             }
         });
-        Self { port, to_lose }
+        Self { port, left: to_spoil }
     }
 
     /// The connection string of the port. Monitors poll, because an answer follows each request.
@@ -40,18 +67,18 @@ impl Proxy {
         format!("mongodb://127.0.0.1:{}/?serverMonitoringMode=poll", self.port)
     }
 
-    /// Answers that are still to be lost.
+    /// Answers that are still to be spoilt.
     pub(crate) fn left(&self) -> u32 {
-        self.to_lose.load(Ordering::SeqCst)
+        self.left.load(Ordering::SeqCst)
     }
 }
 
 /// Carries messages to and fro until one end is closed or an answer is to be lost.
-fn carry(mut client: TcpStream, mut server: TcpStream, to_lose: &AtomicU32) {
+fn carry(mut client: TcpStream, mut server: TcpStream, left: &AtomicU32, fate: Fate) {
     while let Some(request) = message(&mut client) {
-        let loses =
+        let is_spoilt =
             request.get(COMMAND_AT..).is_some_and(|command| command.starts_with(b"\x02insert\0"))
-                && to_lose
+                && left
                     .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
                     .is_ok();
         if server.write_all(&request).is_err() {
@@ -60,7 +87,17 @@ fn carry(mut client: TcpStream, mut server: TcpStream, to_lose: &AtomicU32) {
         let Some(answer) = message(&mut server) else {
             break;
         };
-        if loses || client.write_all(&answer).is_err() {
+        match fate {
+            Fate::Lost if is_spoilt => break,
+            Fate::Withheld if is_spoilt => {
+                // Until the other end gives up.
+                let _ = client.read(&mut [0]);
+                break;
+            }
+            Fate::Late(delay) if is_spoilt => std::thread::sleep(delay),
+            _ => {}
+        }
+        if client.write_all(&answer).is_err() {
             break;
         }
     }

@@ -63,6 +63,49 @@ impl ReplicaSet {
         self.addresses().into_iter().find(|address| **address != primary).expect("several members")
     }
 
+    /// Kills the primary as a power cut would; returns which member it was.
+    pub(crate) fn kill_primary(&mut self) -> usize {
+        let primary = self.primary();
+        self.kill(&primary)
+    }
+
+    fn kill(&mut self, address: &str) -> usize {
+        let is_it = |member: &Mongod| member.address() == address;
+        let place = self.members.iter().position(is_it).expect("a member");
+        self.members[place].kill();
+        place
+    }
+
+    /// Starts a killed member again.
+    pub(crate) fn restart(&mut self, member: usize) {
+        self.members[member].restart();
+    }
+
+    /// Stops all members but the primary where they stand; returns the primary.
+    pub(crate) fn freeze_secondaries(&self) -> String {
+        let primary = self.primary();
+        for member in self.members.iter().filter(|member| member.address() != primary) {
+            signal(member, "STOP");
+        }
+        primary
+    }
+
+    /// Kills this member as a power cut would, and lets the others go on.
+    pub(crate) fn kill_and_thaw(&mut self, address: &str) -> usize {
+        let killed = self.kill(address);
+        for (place, member) in self.members.iter().enumerate() {
+            if place != killed {
+                signal(member, "CONT");
+            }
+        }
+        killed
+    }
+
+    /// Waits until a member other than this one is the primary.
+    pub(crate) fn wait_for_another_primary(&self, former: &str) {
+        self.wait_for(|hello| hello.get_str("primary").is_ok_and(|primary| primary != former));
+    }
+
     /// Makes the primary step down.
     pub(crate) fn step_down(&self) {
         let admin = self.client.database("admin");
@@ -74,12 +117,13 @@ impl ReplicaSet {
             .expect("the primary steps down");
     }
 
-    /// Waits until what the primary says of the set is as wanted.
+    /// Waits until what the primary says of the set is as wanted, under its name of before 5.0.
     fn wait_for(&self, wanted: impl Fn(&Document) -> bool) -> Document {
         let admin = self.client.database("admin");
         let deadline = Instant::now() + Duration::from_secs(ELECTION_SECONDS_MAX);
         loop {
-            let hello = runtime().block_on(async { admin.run_command(doc! { "hello": 1 }).await });
+            let hello =
+                runtime().block_on(async { admin.run_command(doc! { "isMaster": 1 }).await });
             match hello {
                 Ok(hello) if wanted(&hello) => return hello,
                 other => assert!(Instant::now() < deadline, "the set is not ready: {other:?}"),
@@ -95,9 +139,9 @@ impl ReplicaSet {
             let admin = direct(member).database("admin");
             let serves = || {
                 let hello =
-                    runtime().block_on(async { admin.run_command(doc! { "hello": 1 }).await });
+                    runtime().block_on(async { admin.run_command(doc! { "isMaster": 1 }).await });
                 hello.is_ok_and(|hello| {
-                    ["isWritablePrimary", "secondary"]
+                    ["ismaster", "secondary"]
                         .iter()
                         .any(|role| hello.get_bool(role).unwrap_or(false))
                 })
@@ -108,6 +152,12 @@ impl ReplicaSet {
             }
         }
     }
+}
+
+fn signal(member: &Mongod, name: &str) {
+    let kill = format!("kill -{name} {}", member.pid());
+    let status = std::process::Command::new("sh").args(["-c", &kill]).status();
+    assert!(status.expect("sh runs").success(), "{kill} failed");
 }
 
 fn direct(member: &Mongod) -> Client {

@@ -33,11 +33,25 @@ pub(crate) struct Restored {
 impl Restore {
     /// A restore of this dump into the server at this connection string.
     pub(crate) fn new(uri: &str, dump: &Path) -> Self {
+        let mut restore = Self::without_dump(uri);
+        restore.program = restore.program.arg(dump);
+        // Nothing is left beside what belongs to the sources.
+        let is_ours = dump.starts_with(env!("CARGO_MANIFEST_DIR"));
+        if is_ours { restore.args(&["--ledger", "none"]) } else { restore }
+    }
+
+    /// A restore into the server at this connection string, whose dump is named by arguments.
+    pub(crate) fn without_dump(uri: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder for the report");
         let program = Program::restorm(&["restore", "--uri", uri, "--report"])
-            .arg(folder.path().join("report.json"))
-            .arg(dump);
+            .arg(folder.path().join("report.json"));
         Self { program, folder }
+    }
+
+    /// Gives it this on its standard input.
+    pub(crate) fn input(mut self, input: Vec<u8>) -> Self {
+        self.program = self.program.input(input);
+        self
     }
 
     /// Adds arguments.

@@ -1,6 +1,6 @@
 //! What a server holds, in the form of the expected states in `testdata/dumps/expected`.
 
-use super::runtime;
+use super::{is_before, runtime};
 use md5::{Digest, Md5};
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::error::Error;
@@ -42,7 +42,7 @@ pub(crate) fn differences(expected: &Value, found: &Value) -> Vec<String> {
             continue;
         };
         for field in ["type", "options", "indexes", "count", "md5_sum"] {
-            let (wanted, there) = (of_users(&wanted[field]), of_users(&there[field]));
+            let (wanted, there) = (comparable(&wanted[field]), comparable(&there[field]));
             if wanted != there {
                 lines.push(format!("{namespace}: {field}: expected {wanted}, found {there}"));
             }
@@ -54,16 +54,48 @@ pub(crate) fn differences(expected: &Value, found: &Value) -> Vec<String> {
     lines
 }
 
-/// A value without the validator that a server gives to the buckets of a time series, in which it
-/// writes more with each version.
-fn of_users(value: &Value) -> Value {
+/// A value as it is compared: without what each version of a server writes in its own way.
+fn comparable(value: &Value) -> Value {
     let mut value = value.clone();
+    // A server writes more with each version into the validator of the buckets of a time series.
     if let Some(options) =
         value.as_object_mut().filter(|options| options.contains_key("timeseries"))
     {
         options.remove("validator");
     }
-    value
+    if is_before([6, 0]) {
+        for index in value.as_array_mut().into_iter().flatten() {
+            plain_projection(index);
+        }
+    }
+    // Before 5.0 it keeps the numbers of an index as they are, and makes doubles of them later.
+    if is_before([5, 0]) { without_kinds(value) } else { value }
+}
+
+/// Writes what a wildcard index leaves out as 6.0 does; 5.0 also names the `_id`, and takes truth
+/// values.
+fn plain_projection(index: &mut Value) {
+    let Some(fields) = index.get_mut("wildcardProjection").and_then(Value::as_object_mut) else {
+        return;
+    };
+    fields.retain(|name, value| name != "_id" || value != false);
+    for value in fields.values_mut().filter(|value| value.is_boolean()) {
+        *value = json!({ "$numberInt": i32::from(value == true).to_string() });
+    }
+}
+
+/// A value whose numbers do not say of which kind they are.
+fn without_kinds(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kinds = ["$numberInt", "$numberLong", "$numberDouble"];
+            let number = kinds.iter().find_map(|kind| fields.get(*kind)?.as_str()?.parse().ok());
+            let fields = fields.into_iter().map(|(name, value)| (name, without_kinds(value)));
+            number.map_or_else(|| fields.collect(), |number: f64| number.into())
+        }
+        Value::Array(values) => values.into_iter().map(without_kinds).collect(),
+        other => other,
+    }
 }
 
 async fn read_database(database: &Database, state: &mut Map<String, Value>) -> Result<(), Error> {
