@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::frame::Frame;
 use crate::limits::{BATCH_BYTES_MAX, BATCH_DOCUMENTS_MAX};
+use crate::memory::Share;
 
 /// The type byte of a document inside an array.
 const DOCUMENT: u8 = 0x03;
@@ -91,6 +92,8 @@ pub struct Batch {
     pub damaged: u32,
     /// Whether its documents may have been sent before.
     pub sent: Sent,
+    /// The memory that a large document takes; given back with the batch.
+    pub share: Option<Arc<Share>>,
     /// The indexes of documents whose zero timestamps an ordinary insert would not keep.
     pub detours: Vec<u32>,
     array: Vec<u8>,
@@ -301,6 +304,7 @@ impl Batcher {
             range: std::mem::replace(&mut self.covered, self.end)..self.end,
             damaged: std::mem::take(&mut self.damaged),
             sent: self.sent,
+            share: None,
             detours: std::mem::take(&mut self.detours),
             array: std::mem::take(&mut self.array),
             pool: Some(self.pool.clone()),

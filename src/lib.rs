@@ -76,5 +76,6 @@ pub mod exit;
 pub mod facts;
 pub mod frame;
 pub mod limits;
+pub mod memory;
 pub mod namespace;
 pub mod sum;

@@ -71,6 +71,19 @@ pub const USERS_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// cache meanwhile; those that are left open for long are small.
 pub const TRANSACTIONS_BYTES_MAX: usize = 1024 * 1024 * 1024;
 
+/// Documents above this size are read only once there is room for them in the memory that a run may
+/// take, and travel alone; up to it the buffers of readers and batches are made for them.
+pub const LARGE_DOCUMENT_BYTES: usize = 1024 * 1024;
+
+/// How often a large document exists while it passes: in the read buffer, with its `_id` moved, in
+/// its batch, in the array and the command of a detour, and four times in the driver (its command,
+/// the driver's copy, the encoded message, the wire).
+pub const LARGE_DOCUMENT_COPIES: usize = 9;
+
+/// The memory that buffers may take, unless told otherwise: two documents of the largest size at
+/// once beside the buffers of the defaults.
+pub const MEMORY_DEFAULT: usize = 384 * 1024 * 1024;
+
 /// What a reader asks of the operating system at once; large enough that the calls do not show.
 pub const READ_BYTES: usize = 256 * 1024;
 
@@ -126,9 +139,9 @@ pub const RETRY_DELAY_MAX: Duration = Duration::from_secs(5);
 /// waits for it hears of a server that is gone.
 pub const RETRY_FOR: Duration = Duration::from_secs(600);
 
-/// How long an insert may go unanswered before it is sent again over another connection, unless told
-/// otherwise: longer than any checkpoint stalls a server, short enough that a host that is gone
-/// without a word costs no night.
+/// How long an insert may go unanswered before it is sent again over another connection, unless
+/// told otherwise: longer than any checkpoint stalls a server, short enough that a host that is
+/// gone without a word costs no night.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(300);
 
 /// The longest pause that a server may ask for.
@@ -138,8 +151,8 @@ pub const RETRY_DELAY_ASKED_MAX: Duration = Duration::from_secs(60);
 /// looks for a server, so that a short failure is survived and a server that is gone is not.
 pub const STOP_GRACE: Duration = Duration::from_secs(10);
 
-/// The time between two looks at what is durable: what is acknowledged within it has to be sent again
-/// after a kill where an acknowledgement alone is not durable.
+/// The time between two looks at what is durable: what is acknowledged within it has to be sent
+/// again after a kill where an acknowledgement alone is not durable.
 pub const SETTLE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The time between two syncs of the ledger: what has to be sent again after the machine itself has
@@ -205,6 +218,7 @@ pub const BARS_MAX: usize = 8;
 /// Lines of a list in the summary, unless told to be verbose, so that it fits on a screen.
 pub const SUMMARY_ROWS: usize = 10;
 
+const _: () = assert!(BATCH_BYTES_DEFAULT >= LARGE_DOCUMENT_BYTES);
 const _: () = assert!(ARCHIVE_WAITING_BYTES_MAX >= DOCUMENT_BYTES_MAX);
 const _: () = assert!(BATCH_BYTES_MAX + COMMAND_OVERHEAD_BYTES < DOCUMENT_BYTES_MAX);
 const _: () = assert!(BATCH_BYTES_DEFAULT <= BATCH_BYTES_MAX);

@@ -34,9 +34,10 @@ use std::time::{Duration, Instant};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::batch::{BatchLimits, ZeroTimestamps};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::limits::{
-    BATCH_BYTES_DEFAULT, BATCH_DOCUMENTS_DEFAULT, CREATES_AHEAD, PARALLEL_COLLECTIONS_DEFAULT,
+    BATCH_BYTES_DEFAULT, BATCH_DOCUMENTS_DEFAULT, CREATES_AHEAD, DOCUMENT_BYTES_MAX,
+    LARGE_DOCUMENT_COPIES, MEMORY_DEFAULT, PARALLEL_COLLECTIONS_DEFAULT,
     PARALLEL_INDEX_BUILDS_DEFAULT, QUEUE_BATCHES, READ_BUFFERS_MAX, READ_BYTES, RETRY_FOR,
     WORKERS_DEFAULT,
 };
@@ -69,6 +70,8 @@ pub struct LoadSettings {
     pub on_rejection: OnRejection,
     /// Whether documents are checked before they are sent.
     pub document_check: DocumentCheck,
+    /// The bytes that buffers may take, those of large documents included.
+    pub memory: usize,
     /// How long a command is tried again before the run gives up.
     pub retry_for: Duration,
 }
@@ -93,6 +96,7 @@ impl Default for LoadSettings {
             zero_timestamps: ZeroTimestamps::Detoured,
             on_rejection: OnRejection::GoOn,
             document_check: DocumentCheck::default(),
+            memory: MEMORY_DEFAULT,
             retry_for: RETRY_FOR,
         }
     }
@@ -221,7 +225,44 @@ pub async fn aside<R: Send + 'static>(
     done.unwrap_or_else(|_| Err(run::internal("work on a thread of its own ended early")))
 }
 
-/// The memory that a run's buffers take at most, in bytes: read buffers per reader, and per
+impl LoadSettings {
+    /// The settings with this much memory, and as many workers as it has room for beside one document
+    /// of the largest size; without a number, with as much memory as they need.
+    ///
+    /// Errors: there is no room for a single worker; says what would be enough.
+    pub fn within(mut self, memory: Option<usize>) -> Result<Self, Error> {
+        let Some(memory) = memory else {
+            self.memory = MEMORY_DEFAULT.max(self.memory_min());
+            return Ok(self);
+        };
+        self.memory = memory;
+        while self.memory_min() > memory && self.workers > 1 {
+            self.workers -= 1;
+        }
+        if self.memory_min() > memory {
+            let message = format!("{} MiB of memory are too few", memory >> 20);
+            return Err(Error::new(ErrorKind::Usage, message).hint(format!(
+                "these settings need {} MiB; smaller batches (--batch-bytes) and fewer collections \
+                 side by side (-j) need less",
+                (self.memory_min() >> 20) + 1
+            )));
+        }
+        Ok(self)
+    }
+
+    /// What is needed for all buffers and one document of the largest size.
+    fn memory_min(&self) -> usize {
+        memory_bytes_max(self) + DOCUMENT_BYTES_MAX * LARGE_DOCUMENT_COPIES
+    }
+
+    /// What is left for large documents: at least one of the largest size passes.
+    fn memory_for_large(&self) -> usize {
+        let largest = DOCUMENT_BYTES_MAX * LARGE_DOCUMENT_COPIES;
+        self.memory.saturating_sub(memory_bytes_max(self)).max(largest)
+    }
+}
+
+/// The memory that a run's buffers for ordinary documents take at most, in bytes: read buffers per reader, and per
 /// batch in the queue, in a reader's or in a worker's hands its own bytes; a batch being sent
 /// exists four times more in the driver (its command, the driver's copy, the message, the wire).
 pub fn memory_bytes_max(settings: &LoadSettings) -> usize {

@@ -7,12 +7,15 @@
 
 pub mod demux;
 
+use std::sync::Arc;
+
 use crate::batch::Position;
 use crate::dump::archive;
 use crate::dump::inventory::{Compression, DataFile};
 use crate::dump::stream::{Interrupt, Stream, Unpacking};
 use crate::error::Error;
 use crate::frame::{self, Frame, FrameError};
+use crate::memory::{Budget, Share};
 
 /// The bytes of a document's length prefix.
 const PREFIX: usize = 4;
@@ -69,6 +72,16 @@ impl Reader {
     pub fn position(&self) -> Position {
         let offset = self.stream.offset();
         Position { offset, origin: self.stream.origin(), end: offset }
+    }
+
+    /// Takes the memory for large documents from this budget.
+    pub fn within(&mut self, budget: Budget) {
+        self.stream.within(budget);
+    }
+
+    /// What was taken for the document before, if it is large.
+    pub fn share(&self) -> Option<Arc<Share>> {
+        self.stream.share()
     }
 
     /// Goes on with the document that begins at this byte of the uncompressed content; in a plain

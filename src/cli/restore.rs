@@ -133,6 +133,12 @@ pub struct RestoreArgs {
     #[arg(help_heading = "How it is done")]
     batch_bytes: usize,
 
+    /// Memory that buffers may take; K, M, G for KiB, MiB, GiB. Where it is small, fewer batches are
+    /// in flight, and large documents wait for each other [default: 384M, or what the other settings
+    /// need]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "How it is done")]
+    memory: Option<usize>,
+
     /// Index builds at once
     #[arg(long, value_name = "N", default_value_t = PARALLEL_INDEX_BUILDS_DEFAULT)]
     #[arg(value_parser = at_most(64), help_heading = "How it is done")]
@@ -192,7 +198,8 @@ fn after_help() -> String {
     format!(
         "Memory: buffers take at most \
          parallel-collections × (1M + batch-bytes) + (2 + 5 × workers) × batch-bytes, \
-         {megabytes} MiB by default, and more only while a document larger than a batch passes. \
+         {megabytes} MiB by default; what is left of --memory is for documents above 1M, which take \
+         nine times their size while they pass. \
          For an archive, 1M and at most 32M of open batches stand for the first term.\n\n\
          Examples:\n  \
          restorm restore                                   dump/ into localhost\n  \
@@ -217,17 +224,23 @@ pub(super) fn at_most(
     }
 }
 
-/// A size in bytes, with an optional K or M for KiB or MiB.
-fn batch_bytes(text: &str) -> Result<usize, String> {
+/// A size in bytes, with an optional K, M or G for KiB, MiB or GiB.
+fn size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "" | "B" => 1,
         "K" | "KB" | "KIB" => 1 << 10,
         "M" | "MB" | "MIB" => 1 << 20,
-        other => return Err(format!("the unit {other} is not known; use K or M")),
+        "G" | "GB" | "GIB" => 1 << 30,
+        other => return Err(format!("the unit {other} is not known; use K, M or G")),
     };
     let bytes = digits.parse::<usize>().ok().and_then(|number| number.checked_mul(unit));
-    match bytes {
+    bytes.ok_or_else(|| "a size such as 256M is needed".to_owned())
+}
+
+/// The size of a batch.
+fn batch_bytes(text: &str) -> Result<usize, String> {
+    match size(text).map(Some)? {
         Some(bytes) if (1..=BATCH_BYTES_MAX).contains(&bytes) => Ok(bytes),
         _ => Err(format!("a size from 1 to {BATCH_BYTES_MAX} bytes is needed")),
     }
@@ -280,7 +293,8 @@ impl RestoreArgs {
                 document_check: self.collections.check(),
                 retry_for: self.resumption.retry_for(),
                 ..LoadSettings::default()
-            },
+            }
+            .within(self.memory)?,
             mode: if self.dry_run { Mode::DryRun } else { Mode::Restore },
             told: self.told(),
         })
@@ -389,6 +403,9 @@ impl RestoreArgs {
             if value != default {
                 tell(name, value.to_string());
             }
+        }
+        if let Some(memory) = self.memory {
+            tell("memory", memory.to_string());
         }
         if let Some(concern) = &self.write_concern {
             tell("write-concern", concern.to_string());

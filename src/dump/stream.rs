@@ -19,7 +19,8 @@ use std::sync::Arc;
 
 use crate::dump::inventory::{Compression, DataFile};
 use crate::error::{Error, ErrorKind};
-use crate::limits::READ_BYTES;
+use crate::limits::{LARGE_DOCUMENT_BYTES, LARGE_DOCUMENT_COPIES, READ_BYTES};
+use crate::memory::{Budget, Share};
 use source::Raw;
 use unpack::{Chunk, Packed, ROOM_BEFORE};
 
@@ -68,6 +69,10 @@ pub struct Stream {
     start: usize,
     end: usize,
     offset: u64,
+    /// Where the memory for large documents is taken from.
+    budget: Option<Budget>,
+    /// What was taken for the one that lies in the buffer; whoever keeps the document shares it.
+    share: Option<Arc<Share>>,
 }
 
 impl Stream {
@@ -111,7 +116,8 @@ impl Stream {
                 (Source::Packed(packed), Vec::new())
             }
         };
-        Ok(Self { name, compression, source, buffer, start: 0, end: 0, offset: 0 })
+        let (budget, share) = (None, None);
+        Ok(Self { name, compression, source, buffer, start: 0, end: 0, offset: 0, budget, share })
     }
 
     /// Gives up waiting for more once the interrupt asks for it; a regular file is never waited
@@ -130,6 +136,16 @@ impl Stream {
             Source::Plain { .. } => None,
             Source::Packed(packed) => packed.unpack_aside(),
         }
+    }
+
+    /// Takes the memory for large documents from this budget, and waits where it is used up.
+    pub fn within(&mut self, budget: Budget) {
+        self.budget = Some(budget);
+    }
+
+    /// What was taken for the large document that was gone past last; nothing for others.
+    pub fn share(&self) -> Option<Arc<Share>> {
+        self.share.clone()
     }
 
     /// What it is called in errors.
@@ -189,6 +205,7 @@ impl Stream {
         if self.available() >= needed {
             return Ok(true);
         }
+        self.take_share(needed);
         if let Source::Plain { .. } = self.source {
             self.make_room(needed);
         }
@@ -242,11 +259,30 @@ impl Stream {
         Error::new(ErrorKind::Read, message).in_file(&self.name).at_byte(self.offset)
     }
 
+    /// Takes the memory for a large document before it is read. What was taken for the one before is
+    /// let go of first: its buffer has been used for others since, or is now let go of as well.
+    fn take_share(&mut self, needed: usize) {
+        let Some(budget) = &self.budget else {
+            return;
+        };
+        self.share = None;
+        if needed > LARGE_DOCUMENT_BYTES {
+            if self.buffer.len() > LARGE_DOCUMENT_BYTES {
+                self.buffer = self.ahead().to_vec();
+                (self.start, self.end) = (0, self.buffer.len());
+            }
+            self.share = Some(Arc::new(budget.take(needed * LARGE_DOCUMENT_COPIES)));
+        }
+    }
+
     /// Brings more bytes into the buffer, of which `needed` are to lie together; false at the end.
     fn bring_more(&mut self, needed: usize) -> io::Result<bool> {
         let packed = match &mut self.source {
             Source::Plain { raw, read } => {
-                let count = raw.read(&mut self.buffer[self.end..])?;
+                // A large document is read alone, so that its buffer goes with it.
+                let is_large = needed > LARGE_DOCUMENT_BYTES;
+                let room = if is_large { self.start + needed } else { self.buffer.len() };
+                let count = raw.read(&mut self.buffer[self.end..room])?;
                 *read += count as u64;
                 self.end += count;
                 return Ok(count > 0);

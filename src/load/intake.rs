@@ -155,6 +155,7 @@ impl<T: Target> Intake<T> {
         let Some(mut reader) = self.open(collection)? else {
             return Ok(());
         };
+        reader.within(self.run.memory.clone());
         let data = self.run.plan.collections[collection].data.as_ref();
         let is_small =
             data.and_then(Origin::file).is_some_and(|file| file.bytes < UNPACK_ASIDE_BYTES_MIN);
@@ -207,6 +208,12 @@ impl<T: Target> Intake<T> {
                 Step::End => return Ok(()),
             };
             if let Some(batch) = full
+                && !self.send(queue, batch)
+            {
+                return Ok(());
+            }
+            if let Some(share) = reader.share()
+                && let Some(batch) = feed.cut_large(reader.position(), share)
                 && !self.send(queue, batch)
             {
                 return Ok(());

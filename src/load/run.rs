@@ -18,6 +18,7 @@ use crate::load::ledger::Ledger;
 use crate::load::prepare::with_retries;
 use crate::load::settle::Settling;
 use crate::load::{Assignment, Ending, LoadSettings, Stop, Sums};
+use crate::memory::Budget;
 use crate::plan::users::Content;
 use crate::plan::{CollectionPlan, Creation, Insertion, RestorePlan, Validation};
 use crate::report::format::counted;
@@ -30,6 +31,8 @@ pub(super) struct Run<T> {
     pub(super) target: Arc<T>,
     pub(super) settings: LoadSettings,
     pub(super) pool: BufferPool,
+    /// The memory for large documents.
+    pub(super) memory: Budget,
     /// The next collection to prepare, where none is wanted before it.
     next: AtomicUsize,
     /// Collections whose documents wait for them to be prepared.
@@ -139,6 +142,7 @@ impl<T: Target> Run<T> {
         let buffers = settings.workers + settings.readers + QUEUE_BATCHES;
         let run = Self {
             collections: plan.collections.iter().map(|_| Progress::default()).collect(),
+            memory: Budget::new(settings.memory_for_large()),
             pool: BufferPool::new(buffers, 2 * settings.batch.bytes()),
             next: AtomicUsize::new(0),
             wanted: async_channel::unbounded(),

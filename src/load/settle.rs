@@ -43,6 +43,20 @@ pub(super) struct Answer {
     pub(super) server: String,
 }
 
+impl Answer {
+    /// How many places it takes while it waits: one, and more where it tells of refused documents.
+    fn places(&self) -> u32 {
+        /// Refusals that take about as much memory as an answer without any.
+        const REFUSALS: usize = 4;
+        let refusals = |event: &Event| match event {
+            Event::Rejected { rejections, .. } => rejections.len(),
+            _ => 0,
+        };
+        let refusals: usize = self.events.iter().map(refusals).sum();
+        u32::try_from((1 + refusals / REFUSALS).min(ANSWERS_WAITING_MAX)).unwrap_or(u32::MAX)
+    }
+}
+
 /// Answers on their way from acknowledged to durable.
 #[derive(Debug)]
 pub(super) struct Settling {
@@ -98,11 +112,12 @@ pub(super) async fn take_in<T: Target>(run: &Run<T>, answer: Answer) {
         settle(run, &answer);
         return;
     }
-    if settling.places.available_permits() == 0 {
+    let places = answer.places();
+    if settling.places.available_permits() < places as usize {
         settling.hurry.notify_one();
     }
-    if let Ok(place) = settling.places.acquire().await {
-        place.forget();
+    if let Ok(taken) = settling.places.acquire_many(places).await {
+        taken.forget();
     }
     settling.state().waiting.push_back(answer);
 }
@@ -194,7 +209,8 @@ async fn pass_barrier<T: Target>(run: &Run<T>) -> Result<(), TargetError> {
     };
     let horizon = run.target.horizon(&among).await?;
     let (durable, doubtful) = sort(&mut settling.state(), asked, &horizon);
-    settling.places.add_permits(durable.len() + doubtful.len());
+    let settled = durable.iter().chain(&doubtful);
+    settling.places.add_permits(settled.map(|answer| answer.places() as usize).sum());
     for answer in &durable {
         settle(run, answer);
     }
@@ -256,7 +272,7 @@ fn waits_on<T: Target>(run: &Run<T>, error: &TargetError, since: Instant, has_en
 /// Counts what waits as not sent: whether it stays, nobody can say.
 fn give_up<T: Target>(run: &Run<T>) {
     let waiting = std::mem::take(&mut run.settling.state().waiting);
-    run.settling.places.add_permits(waiting.len());
+    run.settling.places.add_permits(waiting.iter().map(|answer| answer.places() as usize).sum());
     for answer in waiting {
         abandon(run, &answer);
     }

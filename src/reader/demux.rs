@@ -4,6 +4,7 @@
 //! they lie in the buffer, before it is filled again, rather than document by document.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::batch::Position;
 use crate::dump::archive::checksum::Checksum;
@@ -14,6 +15,7 @@ use crate::dump::inventory::CollectionKind;
 use crate::dump::stream::{Interrupt, Stream, Unpacking};
 use crate::error::Error;
 use crate::frame::Frame;
+use crate::memory::{Budget, Share};
 use crate::namespace::BUCKETS_PREFIX;
 
 /// Collections named in an error; more do not help.
@@ -122,6 +124,16 @@ impl Demux {
     /// [`Self::unpack_aside`].
     pub fn interrupt_by(&mut self, interrupt: Interrupt) {
         self.stream.interrupt_by(interrupt);
+    }
+
+    /// Takes the memory for large documents from this budget.
+    pub fn within(&mut self, budget: Budget) {
+        self.stream.within(budget);
+    }
+
+    /// What was taken for the document before, if it is large.
+    pub fn share(&self) -> Option<Arc<Share>> {
+        self.stream.share()
     }
 
     /// Counts the bytes of this collection as used up by the one that is met after it, because

@@ -9,16 +9,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("limits", &[]),
     ("sum", &[]),
+    ("memory", &[]),
     ("namespace", &["error"]),
     ("facts", &["namespace"]),
     ("frame", &["error", "limits"]),
     ("exit", &["error"]),
     ("report", &["error", "limits", "namespace", "exit"]),
-    ("dump", &["error", "limits", "namespace", "frame", "facts"]),
+    ("dump", &["error", "limits", "memory", "namespace", "frame", "facts"]),
     ("plan", &["error", "limits", "namespace", "facts", "dump"]),
     // A reader says where a document was, in the batch's word for it.
-    ("reader", &["error", "limits", "namespace", "frame", "dump", "batch::Position"]),
-    ("batch", &["error", "limits", "namespace", "frame"]),
+    ("reader", &["error", "limits", "memory", "namespace", "frame", "dump", "batch::Position"]),
+    ("batch", &["error", "limits", "memory", "namespace", "frame"]),
     ("target", &["error", "limits", "namespace", "facts", "frame", "batch", METADATA, INDEX]),
     ("load", &[VOCABULARY, FLOW]),
     ("seed", &[VOCABULARY, "dump"]),
@@ -33,7 +34,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const OF_OPTIONS: &str = "dump::Compression | dump::writer::Existing | seed";
 const METADATA: &str = "dump::metadata | dump::CollectionMetadata";
 const INDEX: &str = "dump::IndexSpec";
-const VOCABULARY: &str = "error | limits | namespace | facts | frame | exit | sum";
+const VOCABULARY: &str = "error | limits | memory | namespace | facts | frame | exit | sum";
 const FLOW: &str = "dump | plan | reader | batch | target | report";
 
 /// Where a crate, or a part of the standard library, may be used; nowhere if no place is named.

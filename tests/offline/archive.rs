@@ -180,6 +180,10 @@ fn better_than_the_peer_b22_a_signal_ends_the_wait_for_standard_input() {
     assert!(said.contains("stopped before anything was restored"), "{said}");
     let said = ends_while_waiting(&["--archive"], &archive[..archive.len() / 2]);
     assert!(said.contains("balance"), "{said}");
+    // What is compressed is waited for by the thread that unpacks it.
+    let packed = content("shop_6.0.archive.gz");
+    let said = ends_while_waiting(&["--archive"], &packed[..packed.len() / 2]);
+    assert!(said.contains("balance"), "{said}");
     let orders = content("orders_stdout.bson");
     let said = ends_while_waiting(&["-", "-d", "shop", "-c", "orders"], &orders[..100_000]);
     assert!(said.contains("balance"), "{said}");

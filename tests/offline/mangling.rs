@@ -273,6 +273,7 @@ fn run(inventory: &Inventory, runtime: &tokio::runtime::Runtime) -> (Tally, Endi
     let plan = plan::plan(inventory, Selection::default(), &ServerFacts::null());
     let _ = plan::text::describe(&plan);
     let settings = LoadSettings {
+        memory: restorm::limits::MEMORY_DEFAULT,
         readers: 2,
         workers: 2,
         batch: BatchLimits::new(50, 10_000),

@@ -172,6 +172,7 @@ fn load(manner: Manner, understands: bool, insertion: Insertion) -> (Arc<Strict>
         stored: Mutex::default(),
     });
     let settings = LoadSettings {
+        memory: restorm::limits::MEMORY_DEFAULT,
         readers: 1,
         workers: 4,
         batch: BatchLimits::new(7, 10_000),

@@ -90,6 +90,7 @@ fn draw(root: &std::path::Path, chance: &mut Chance) -> Scenario {
         on_rejection: if chance.percent(10) { OnRejection::StopRun } else { OnRejection::GoOn },
         document_check: DocumentCheck::Extent,
         retry_for: RETRY_FOR,
+        memory: restorm::limits::MEMORY_DEFAULT,
     };
     let mut temper = Temper {
         faults: *chance.one_of(&[0, 10, 25, 50]),

@@ -28,6 +28,7 @@ mod harness;
 mod index_fixups;
 mod interruption;
 mod library;
+mod memory;
 mod mongorestore;
 mod namespaces;
 mod oplog;

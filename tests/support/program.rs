@@ -114,9 +114,14 @@ impl Program {
 }
 
 impl Running {
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends it a signal by name, such as `INT`.
     pub(crate) fn signal(&self, name: &str) {
-        let kill = format!("kill -{name} {}", self.child.id());
+        let kill = format!("kill -{name} {}", self.pid());
         let status = Command::new("sh").args(["-c", &kill]).status().expect("sh runs");
         assert!(status.success(), "{kill} failed");
     }

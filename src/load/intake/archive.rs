@@ -19,6 +19,7 @@ use crate::load::intake::feed::Feed;
 use crate::load::intake::gathering::{Begun, Gathering};
 use crate::load::intake::wanted::Step;
 use crate::load::intake::{Gate, Intake, Reading, beside};
+use crate::memory::Share;
 use crate::reader::demux::{Demux, Item};
 use crate::report::Event;
 use crate::target::Target;
@@ -98,6 +99,7 @@ impl<T: Target> ArchiveIntake<T> {
         let outcome = gathering.map(|gathering| {
             Demux::open(archive).and_then(|mut demux| {
                 demux.interrupt_by(self.intake.interrupt());
+                demux.within(self.intake.run.memory.clone());
                 let goes_aside = self.intake.unpacks_aside;
                 let unpacking = if goes_aside { demux.unpack_aside() } else { None };
                 beside(unpacking, || self.take_apart(demux, archive, gathering))
@@ -130,7 +132,12 @@ impl<T: Target> ArchiveIntake<T> {
             match item {
                 Item::Document { place, frame, position } => {
                     match collections[place] {
-                        Some(collection) => self.push(collection, frame, position),
+                        Some(collection) => {
+                            self.push(collection, frame, position);
+                            if let Some(share) = demux.share() {
+                                self.send_large(collection, share);
+                            }
+                        }
                         None => gathering.take(place, frame, position),
                     }
                     documents += 1;
@@ -219,6 +226,21 @@ impl<T: Target> ArchiveIntake<T> {
         }
         if self.held > self.held_max {
             self.relieve();
+        }
+    }
+
+    /// Sends a large document at once and waits until a worker has it: the next one may need the
+    /// memory that it takes, and only this thread sends what was put aside.
+    fn send_large(&mut self, collection: usize, share: Arc<Share>) {
+        let lane = &mut self.lanes[collection];
+        let end = lane.position;
+        if let Some(batch) = lane.feed.as_mut().and_then(|feed| feed.cut_large(end, share)) {
+            self.put_aside(collection, batch);
+        }
+        while !self.lanes[collection].aside.is_empty() && self.intake.run.goes_on() {
+            if self.wait().is_none() {
+                return;
+            }
         }
     }
 

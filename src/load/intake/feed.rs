@@ -1,5 +1,7 @@
 //! Turns the documents of one collection into batches, wherever they are read from.
 
+use std::sync::Arc;
+
 use crate::batch::{Batch, Batcher, Position, Sent};
 use crate::frame::{Frame, FrameError};
 use crate::load::intake::id::{self, IdChange, NewIds};
@@ -8,6 +10,7 @@ use crate::load::intake::{INVALID_BSON, Reading};
 use crate::load::run::Run;
 use crate::load::worker::{id_text, stopped_at};
 use crate::load::{DocumentCheck, OnRejection};
+use crate::memory::Share;
 use crate::plan::carried::RangeSet;
 use crate::report::format::counted;
 use crate::report::{Event, Rejection};
@@ -126,6 +129,14 @@ impl Feed {
     /// The batch of what is left, and whatever comes after it.
     pub(super) fn cut(&mut self, end: Position) -> Option<Batch> {
         self.batcher.finish(end)
+    }
+
+    /// The batch that ends with a large document, which travels at once: what it takes is given back
+    /// with the batch.
+    pub(super) fn cut_large(&mut self, end: Position, share: Arc<Share>) -> Option<Batch> {
+        let mut batch = self.batcher.finish(end)?;
+        batch.share = Some(share);
+        Some(batch)
     }
 
     /// The bytes that the open batch holds.
