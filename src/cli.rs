@@ -19,6 +19,7 @@ pub mod seed;
 mod signals;
 mod source;
 mod special;
+pub mod verify;
 
 use std::ffi::OsString;
 
@@ -40,6 +41,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Restore(Box<restore::RestoreArgs>),
+    Verify(Box<verify::VerifyArgs>),
     Inspect(inspect::InspectArgs),
     Seed(seed::SeedArgs),
 }
@@ -62,6 +64,7 @@ pub async fn run() -> ExitStatus {
     };
     let outcome = match Cli::parse_from(words).command {
         Command::Restore(args) => restore::run(*args, &notes).await,
+        Command::Verify(args) => verify::run(*args).await,
         Command::Inspect(args) => inspect::run(args),
         Command::Seed(args) => seed::run(args),
     };

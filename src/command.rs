@@ -3,3 +3,4 @@
 pub mod inspect;
 pub mod restore;
 pub mod seed;
+pub mod verify;

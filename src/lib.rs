@@ -78,3 +78,4 @@ pub mod frame;
 pub mod limits;
 pub mod memory;
 pub mod namespace;
+pub mod sum;

@@ -200,6 +200,34 @@ pub const REJECTS_LATE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Documents that are read before a share of refused ones is judged: among the first few, one is
 /// a large share.
 pub const FAILURE_SHARE_DOCUMENTS: u64 = 1000;
+/// Documents in one answer of a server that is read from, unless they fill the 16 MiB that one
+/// holds before; small ones fill a megabyte or two, which hides the way to the server.
+pub const SCAN_BATCH_DOCUMENTS: u32 = 5000;
+
+/// Stretches into which the documents of a collection that differs are told apart by their `_id`:
+/// few enough that their sums take 128 KiB, many enough that one of them holds few documents.
+pub const VERIFY_PARTITIONS: usize = 4096;
+
+/// Documents of a collection of which `_id` and hash are held at most to find those that differ,
+/// about 30 MB a side. A single stretch is held whatever its size: that of a collection of a
+/// thousand million documents has about as many.
+pub const VERIFY_HELD_MAX: u64 = 262_144;
+
+/// Collections of an archive whose differing documents are looked for together, because an archive
+/// is read from its beginning for them.
+pub const VERIFY_ARCHIVE_COLLECTIONS: usize = 16;
+
+/// Documents looked up at once by their `_id`.
+pub const VERIFY_LOOKUP_DOCUMENTS: usize = 1000;
+
+/// Bytes of documents looked up at once by their `_id`, unless one is larger.
+pub const VERIFY_LOOKUP_BYTES: usize = 4 * 1024 * 1024;
+
+/// Differing documents listed for a collection, unless told otherwise.
+pub const DIFFERENCES_DEFAULT: usize = 10;
+
+/// The most differing documents that may be listed for a collection.
+pub const DIFFERENCES_MAX: usize = 100_000;
 
 /// How long the first connection may take before the server is called unreachable.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -18,6 +18,7 @@ mod indexed;
 mod intake;
 pub mod ledger;
 pub mod oplog;
+pub mod patience;
 mod prepare;
 pub mod rejects;
 pub mod retry;
@@ -26,6 +27,7 @@ mod salvage;
 mod settle;
 mod spool;
 pub mod stop;
+mod sums;
 mod users;
 mod worker;
 
@@ -51,9 +53,11 @@ use crate::target::Target;
 
 pub use failure_limit::FailureLimit;
 use intake::Reading;
+pub use intake::id::{IdChange, NewIds, stored_form};
 pub use ledger::Ledger;
 pub use rejects::Rejects;
 pub use stop::Stop;
+pub use sums::Sums;
 
 /// How a plan is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +149,8 @@ pub struct Assignment<T> {
     pub salvage: Option<PathBuf>,
     /// Where refused documents are kept.
     pub rejects: Option<Arc<Rejects>>,
+    /// Where the sums of what is brought are kept, where they are wanted.
+    pub sums: Option<Arc<Sums>>,
     /// The moment from which the times of events count.
     pub began: Instant,
 }

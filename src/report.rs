@@ -16,6 +16,7 @@ pub mod rate;
 pub mod tally;
 pub mod text;
 pub mod value;
+pub mod verification;
 
 pub use event::{
     Event, Observer, OplogTime, Phase, PlannedCollection, Rejection, Silent, Standing,
@@ -23,6 +24,7 @@ pub use event::{
 pub use progress::Progress;
 pub use tally::Tally;
 pub use value::{Context, DumpFacts, OptionValue, Outcome, Report, Skipped, TargetFacts};
+pub use verification::{Verification, VerifyReport};
 
 /// How much is said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

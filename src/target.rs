@@ -4,6 +4,7 @@
 //! order, retries or counts; those are the loader's. [`mongo`] is the only module of the program
 //! that speaks to a server.
 
+pub mod contents;
 pub mod durable;
 pub mod mongo;
 pub mod null;

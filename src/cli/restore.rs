@@ -29,9 +29,9 @@ use crate::command::restore::{
 use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::limits::{
-    BATCH_BYTES_DEFAULT, BATCH_BYTES_MAX, BATCH_DOCUMENTS_DEFAULT, PARALLEL_COLLECTIONS_DEFAULT,
-    PARALLEL_COLLECTIONS_MAX, PARALLEL_INDEX_BUILDS_DEFAULT, REPORT_COLUMNS, WORKERS_DEFAULT,
-    WORKERS_MAX,
+    BATCH_BYTES_DEFAULT, BATCH_BYTES_MAX, BATCH_DOCUMENTS_DEFAULT, DIFFERENCES_DEFAULT,
+    DIFFERENCES_MAX, PARALLEL_COLLECTIONS_DEFAULT, PARALLEL_COLLECTIONS_MAX,
+    PARALLEL_INDEX_BUILDS_DEFAULT, REPORT_COLUMNS, WORKERS_DEFAULT, WORKERS_MAX,
 };
 use crate::report::text::{Colour, Style};
 use crate::report::{Observer, OptionValue, Progress, Report, Verbosity, json, text};
@@ -154,6 +154,16 @@ pub struct RestoreArgs {
     #[command(flatten)]
     indexes: IndexArgs,
 
+    /// Compare what was brought with the dump afterwards: count and hash of all documents, options
+    /// and indexes; a difference is exit status 4. Hashes are taken as documents pass
+    #[arg(long, help_heading = "Verification")]
+    verify: bool,
+
+    /// Differing documents listed of a collection
+    #[arg(long, value_name = "N", default_value_t = DIFFERENCES_DEFAULT)]
+    #[arg(value_parser = differences, help_heading = "Verification")]
+    differences: usize,
+
     /// Write the report as JSON to this file as well
     #[arg(long, value_name = "FILE", help_heading = "What is shown")]
     report: Option<PathBuf>,
@@ -240,6 +250,14 @@ fn batch_bytes(text: &str) -> Result<usize, String> {
     }
 }
 
+/// How many differing documents are listed.
+pub(super) fn differences(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(number) if number <= DIFFERENCES_MAX => Ok(number),
+        _ => Err(format!("a whole number up to {DIFFERENCES_MAX} is needed")),
+    }
+}
+
 fn write_concern(text: &str) -> Result<WriteConcern, String> {
     WriteConcern::parse(text).map_err(|error| match error.hint_text() {
         Some(hint) => format!("{error}; {hint}"),
@@ -267,6 +285,7 @@ impl RestoreArgs {
             ledger: self.resumption.ledger(),
             damage: self.damage.damage(),
             rejects: self.refusals.rejects.clone(),
+            verify: self.verify.then_some(self.differences),
             settings: LoadSettings {
                 readers: self.parallel_collections,
                 workers: self.workers(),
@@ -351,6 +370,7 @@ impl RestoreArgs {
             ("no-indexes", self.no_indexes),
             ("maintain-insertion-order", self.maintain_insertion_order),
             ("null", self.null),
+            ("verify", self.verify),
         ] {
             if is_set {
                 tell(name, "true".to_owned());
@@ -494,7 +514,7 @@ pub(super) async fn restore_with<F: Fn(&str) + Send + 'static>(
 }
 
 /// Finds out before the restore that its report could not be written after it.
-fn check_writable(file: &Path) -> Result<(), Error> {
+pub(super) fn check_writable(file: &Path) -> Result<(), Error> {
     let is_new = !file.exists();
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
     let checked = opened.and_then(|_| if is_new { std::fs::remove_file(file) } else { Ok(()) });
@@ -529,7 +549,7 @@ pub(super) fn write_report(args: &RestoreArgs, report: &Report) -> Result<(), Er
     Ok(())
 }
 
-fn style(verbosity: Verbosity) -> Style {
+pub(super) fn style(verbosity: Verbosity) -> Style {
     let colour = if output::is_coloured() { Colour::Always } else { Colour::Never };
     let width = output::columns(Stream::Error).unwrap_or(REPORT_COLUMNS);
     Style { colour, width, verbosity }

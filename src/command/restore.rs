@@ -11,12 +11,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub use crate::batch::{BatchLimits, ZeroTimestamps};
+use crate::command::verify;
 use crate::dump::stream::Interrupt;
 pub use crate::dump::{ArchivePlace, Location};
 use crate::dump::{Dump, Inventory, Layout};
 use crate::error::{Error, ErrorKind};
 use crate::facts::{ExistingDetail, ServerFacts, Topology};
-use crate::load::{self, Assignment, Ending};
+use crate::load::{self, Assignment, Ending, Sums};
 pub use crate::load::{
     DocumentCheck, FailureLimit, LoadSettings, OnRejection, Stop, memory_bytes_max,
 };
@@ -31,6 +32,7 @@ use crate::report::{
     Context, DumpFacts, Observer, OptionValue, Outcome, Report, Skipped, TargetFacts,
 };
 use crate::target::Target;
+use crate::target::contents::Contents;
 use crate::target::mongo::MongoTarget;
 pub use crate::target::mongo::merge::{ConnectionFlags, merge, wants_password};
 pub use crate::target::mongo::uri::{ServerUri, is_uri};
@@ -65,6 +67,9 @@ pub struct RestoreOptions {
     pub damage: Damage,
     /// The folder that keeps the documents which are refused.
     pub rejects: Option<PathBuf>,
+    /// Whether what was brought is compared with the dump afterwards, and how many differing
+    /// documents of a collection are listed then.
+    pub verify: Option<usize>,
     /// How the plan is run.
     pub settings: LoadSettings,
     /// Whether it is run at all.
@@ -87,6 +92,7 @@ impl RestoreOptions {
             ledger: LedgerOptions::default(),
             damage: Damage::default(),
             rejects: None,
+            verify: None,
             settings: LoadSettings::default(),
             mode: Mode::Restore,
             told: Vec::new(),
@@ -100,7 +106,19 @@ impl RestoreOptions {
     ///
     /// Of kind [`ErrorKind::Usage`].
     pub fn check(&self) -> Result<(), Error> {
-        special::check(self)
+        special::check(self)?;
+        let usage = |message: &str| Error::new(ErrorKind::Usage, message);
+        match (self.verify, &self.destination) {
+            (Some(_), _) if self.special.oplog.is_some() => Err(usage(
+                "--verify cannot be used with --oplog-replay: an oplog changes documents, so that \
+                 they rightly differ from the dump",
+            )
+            .hint("leave one of them out")),
+            (Some(_), Destination::Null) => {
+                Err(usage("--verify needs a server: with --null nothing is sent"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -250,7 +268,7 @@ impl Prepared<'_> {
         Ok(plan)
     }
 
-    async fn carry_out<T: Target>(
+    async fn carry_out<T: Target + Contents>(
         self,
         mut plan: RestorePlan,
         target: Arc<T>,
@@ -283,8 +301,21 @@ impl Prepared<'_> {
         let salvage = self.options.damage.folder(&self.options.dump);
         let kept_in = salvage.as_ref().map(|folder| folder.display().to_string());
         let rejects = rejecting::open(self.found(), &plan, ledger.as_deref())?;
-        let assignment =
-            Assignment { plan, target, settings, observer, stop, ledger, salvage, rejects, began };
+        let sums = self.options.verify.map(|_| Arc::new(Sums::new(plan.collections.len())));
+        let verified = sums.as_ref().map(|sums| (plan.clone(), Arc::clone(sums)));
+        let (contents, stopped) = (Arc::clone(&target), stop.clone());
+        let assignment = Assignment {
+            plan,
+            target,
+            settings,
+            observer,
+            stop,
+            ledger,
+            salvage,
+            rejects,
+            sums,
+            began,
+        };
         let (tally, ending) = load::load(assignment).await;
         context.outcome = outcome(&ending);
         let mut report = Report::new(&tally, context);
@@ -293,7 +324,37 @@ impl Prepared<'_> {
         }
         let ledger = kept.and_then(|kept| kept.close(&report));
         report.ledger = ledger.map(|path| path.display().to_string());
+        if let Some((plan, sums)) = verified {
+            self.verify(&mut report, &plan, &sums, contents.as_ref(), &stopped).await?;
+        }
         Ok(Restored::Ran(Box::new(report)))
+    }
+
+    /// Compares what was brought with the dump, where that was asked for.
+    async fn verify<T: Contents>(
+        &self,
+        report: &mut Report,
+        plan: &RestorePlan,
+        sums: &Sums,
+        contents: &T,
+        stop: &Stop,
+    ) -> Result<(), Error> {
+        let Some(differences) = self.options.verify else {
+            return Ok(());
+        };
+        let LoadSettings { readers, retry_for, .. } = self.options.settings;
+        let restored = verify::Restored {
+            plan,
+            facts: &self.facts,
+            report,
+            sums,
+            differences,
+            at_once: readers,
+            retry_for,
+        };
+        let verification = verify::after_restore(&restored, contents, stop).await?;
+        report.verified(verification);
+        Ok(())
     }
 
     fn context(&self, plan: &RestorePlan, description: &str) -> Context {

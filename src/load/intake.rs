@@ -3,7 +3,7 @@
 mod archive;
 mod feed;
 mod gathering;
-mod id;
+pub(super) mod id;
 mod salvage;
 mod wanted;
 
@@ -180,7 +180,7 @@ impl<T: Target> Intake<T> {
         if let Some(batch) = feed.cut(reader.position()) {
             self.send(queue, batch);
         }
-        feed.note_missing_ids(&self.run);
+        feed.end(&self.run);
         self.note_missing(collection, feed.documents());
         outcome
     }

@@ -19,7 +19,7 @@ use crate::load::prepare::with_retries;
 use crate::load::rejects::Rejects;
 use crate::load::salvage::Salvage;
 use crate::load::settle::Settling;
-use crate::load::{Assignment, Ending, FailureLimit, LoadSettings, Stop};
+use crate::load::{Assignment, Ending, FailureLimit, LoadSettings, Stop, Sums};
 use crate::memory::Budget;
 use crate::plan::users::Content;
 use crate::plan::{CollectionPlan, Creation, Insertion, RestorePlan, Validation};
@@ -52,6 +52,8 @@ pub(super) struct Run<T> {
     pub(super) salvage: Option<Salvage>,
     /// Where refused documents are kept.
     pub(super) rejects: Option<Arc<Rejects>>,
+    /// The sums of what is brought, where they are wanted.
+    pub(super) sums: Option<Arc<Sums>>,
     /// By what this run is known, however often it is resumed.
     pub(super) id: ObjectId,
     collections: Vec<Progress>,
@@ -143,8 +145,18 @@ fn announced(plan: &CollectionPlan) -> PlannedCollection {
 
 impl<T: Target> Run<T> {
     pub(super) fn new(assignment: Assignment<T>) -> (Self, Queues) {
-        let Assignment { plan, target, settings, observer, stop, ledger, salvage, rejects, began } =
-            assignment;
+        let Assignment {
+            plan,
+            target,
+            settings,
+            observer,
+            stop,
+            ledger,
+            salvage,
+            rejects,
+            sums,
+            began,
+        } = assignment;
         let (loaded, to_index) = async_channel::bounded(plan.collections.len().max(1));
         let buffers = settings.workers + settings.readers + QUEUE_BATCHES;
         let run = Self {
@@ -161,6 +173,7 @@ impl<T: Target> Run<T> {
             ledger,
             salvage: salvage.map(Salvage::into),
             rejects,
+            sums,
             plan,
             target,
             settings,
@@ -175,6 +188,9 @@ impl<T: Target> Run<T> {
             is_abandoned: AtomicBool::new(false),
             passing_bytes: AtomicUsize::new(usize::MAX),
         };
+        if let Some(sums) = &run.sums {
+            sums.begin(run.id);
+        }
         (run, Queues::new(settings.workers))
     }
 

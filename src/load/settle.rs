@@ -23,6 +23,7 @@ use crate::load::retry::{self, Verdict};
 use crate::load::run::{Run, internal};
 use crate::report::format::counted;
 use crate::report::{Event, Rejection};
+use crate::sum::DocumentSum;
 use crate::target::durable::{Acknowledgement, Fate, Horizon, Mark};
 use crate::target::{Target, TargetError};
 
@@ -39,6 +40,8 @@ pub(super) struct Answer {
     pub(super) kept: Vec<Kept>,
     /// What is done with it; nothing where documents of it were not answered for.
     pub(super) done: Option<Done>,
+    /// The documents that the target refused, where sums are wanted.
+    pub(super) refused: Option<DocumentSum>,
     /// The point in the target's history.
     pub(super) mark: Option<Mark>,
     /// The incarnation of the server when the batch was sent first.
@@ -138,6 +141,9 @@ fn settle<T: Target>(run: &Run<T>, answer: &Answer) {
     let collection = answer.collection;
     for event in &answer.events {
         run.observe(event);
+    }
+    if let (Some(sums), Some(refused)) = (&run.sums, &answer.refused) {
+        sums.take_out(collection, refused);
     }
     run.judge_failures();
     if let (Some(done), Some(ledger)) = (keep_refused(run, answer), &run.ledger) {

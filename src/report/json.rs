@@ -1,14 +1,15 @@
-//! The report for programs; `docs/report.schema.json` describes it.
+//! Reports for programs; `docs/report.schema.json` and `docs/verify.schema.json` describe them.
+
+use serde::Serialize;
 
 use crate::error::{Error, ErrorKind};
-use crate::report::Report;
 
-/// The report as JSON over several lines, the last with its line end.
+/// A report as JSON over several lines, the last with its line end.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::Internal`] where the value cannot be written as JSON.
-pub fn render(report: &Report) -> Result<String, Error> {
+pub fn render(report: &impl Serialize) -> Result<String, Error> {
     let mut text = serde_json::to_string_pretty(report).map_err(|error| {
         Error::new(ErrorKind::Internal, format!("the report cannot be written as JSON: {error}"))
     })?;
@@ -21,16 +22,25 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::report::Report;
     use crate::report::value::samples;
+    use crate::report::verification::samples as verifications;
 
     fn validator() -> jsonschema::Validator {
-        let schema: Value = serde_json::from_str(include_str!("../../docs/report.schema.json"))
-            .expect("the schema is JSON");
+        validator_of(include_str!("../../docs/report.schema.json"))
+    }
+
+    fn verify_validator() -> jsonschema::Validator {
+        validator_of(include_str!("../../docs/verify.schema.json"))
+    }
+
+    fn validator_of(schema: &str) -> jsonschema::Validator {
+        let schema: Value = serde_json::from_str(schema).expect("the schema is JSON");
         jsonschema::draft202012::meta::validate(&schema).expect("the schema is a schema");
         jsonschema::validator_for(&schema).expect("the schema compiles")
     }
 
-    fn rendered(report: &Report) -> Value {
+    fn rendered(report: &impl Serialize) -> Value {
         let text = render(report).expect("renders");
         assert!(text.ends_with("}\n"));
         serde_json::from_str(&text).expect("parses")
@@ -73,8 +83,27 @@ mod tests {
         every_field_is_known(&samples::with_damage());
     }
 
+    #[test]
+    fn the_schema_of_comparisons_knows_every_field() {
+        let different = verifications::report(verifications::different());
+        every_field_is_known_by(&verify_validator(), &different);
+        let same = rendered(&verifications::report(verifications::same()));
+        assert!(verify_validator().is_valid(&same));
+    }
+
+    #[test]
+    fn a_restore_tells_of_its_comparison_in_the_same_words() {
+        let mut report = samples::clean();
+        report.verified(Some(verifications::different()));
+        assert_eq!(rendered(&report)["exit_status"], 4);
+        every_field_is_known(&report);
+    }
+
     fn every_field_is_known(report: &Report) {
-        let validator = validator();
+        every_field_is_known_by(&validator(), report);
+    }
+
+    fn every_field_is_known_by(validator: &jsonschema::Validator, report: &impl Serialize) {
         let good = rendered(report);
         let mut objects = Vec::new();
         find_objects(&good, &mut String::new(), &mut objects);

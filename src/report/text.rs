@@ -2,6 +2,7 @@
 
 mod special;
 mod table;
+mod verification;
 
 use crate::exit::ExitStatus;
 use crate::limits::SUMMARY_ROWS;
@@ -11,7 +12,8 @@ use crate::report::format::{
     byte_rate, bytes, columns, count, counted, cut, duration, one_line, percent, whole,
 };
 use crate::report::lost::Lost;
-use crate::report::value::{CollectionState, Outcome, Report};
+use crate::report::value::{CollectionState, Outcome, Report, Skipped};
+use crate::report::verification::VerifyReport;
 
 /// The width of the labels on the left.
 const LABEL_COLUMNS: usize = 11;
@@ -54,10 +56,29 @@ pub fn summary(report: &Report, style: &Style) -> String {
     summary.lost(report);
     summary.rejections(report);
     summary.failed_indexes(report);
-    summary.skipped(report);
+    if let Some(verification) = &report.verification {
+        summary.line("");
+        summary.verified(verification);
+    }
+    summary.skipped(&report.skipped);
     summary.notes(report);
     summary.line("");
     summary.ending(report);
+    summary.text
+}
+
+/// The report of a comparison over several lines, the last with its line end.
+pub fn verified(report: &VerifyReport, style: &Style) -> String {
+    let mut summary = Summary { text: String::new(), style: *style };
+    summary.agreement(report);
+    summary.line("");
+    summary.sides(report);
+    summary.line("");
+    summary.verified(&report.verification);
+    summary.skipped(&report.skipped);
+    summary.line("");
+    let status = report.exit_status;
+    summary.fact("exit", &format!("{}: {}", status.code(), status.meaning()));
     summary.text
 }
 
@@ -145,6 +166,10 @@ impl Summary {
                 let collections = counted(totals.collections as u64, "collection", "collections");
                 let rest = format!(": {collections} restored, {documents} in {time}");
                 self.painted(Paint::Good, "OK", &rest);
+            }
+            (Outcome::Finished, ExitStatus::Difference) => {
+                let rest = format!(": {}; {documents} in {time}", verification::differing(report));
+                self.painted(Paint::Bad, "DIFFERENT", &rest);
             }
             (Outcome::Finished, ExitStatus::Failures) => {
                 let rest = format!(": {}; {documents} in {time}", failures(report));
@@ -314,12 +339,12 @@ impl Summary {
         }
     }
 
-    fn skipped(&mut self, report: &Report) {
-        if report.skipped.is_empty() {
+    fn skipped(&mut self, skipped: &[Skipped]) {
+        if skipped.is_empty() {
             return;
         }
         let (problems, others): (Vec<_>, Vec<_>) =
-            report.skipped.iter().partition(|skipped| skipped.is_problem);
+            skipped.iter().partition(|skipped| skipped.is_problem);
         let mut numbers = Vec::new();
         if !problems.is_empty() {
             numbers.push(format!("{} could not be used", count(problems.len() as u64)));
@@ -414,7 +439,7 @@ fn failures(report: &Report) -> String {
 
 /// What is not complete, in a few words.
 fn missing(report: &Report) -> String {
-    if let Some(what) = special::missing(report) {
+    if let Some(what) = special::missing(report).or_else(|| verification::missing(report)) {
         return what;
     }
     let is_done = |state| state == CollectionState::Done;

@@ -15,6 +15,7 @@ use crate::report::tally::special::Progress;
 use crate::report::tally::{
     Balance, CollectionTally, IndexState, OplogTally, State, Tally, UsersTally,
 };
+use crate::report::verification::{Agreement, Verification};
 
 /// The name and version of the JSON form; a change that breaks readers raises the number.
 pub const SCHEMA: &str = "restorm.report/1";
@@ -143,6 +144,8 @@ pub struct Report {
     pub ledger: Option<String>,
     /// What became of damage, where it was to be read around.
     pub salvage: Option<SalvageReport>,
+    /// What a comparison with the dump found afterwards, where one was made.
+    pub verification: Option<Verification>,
     /// What of the dump was not restored, and why.
     pub skipped: Vec<Skipped>,
     /// What a person should know.
@@ -386,6 +389,7 @@ impl Report {
             collections,
             ledger: None,
             salvage: None,
+            verification: None,
             skipped: context.skipped,
         };
         report.exit_status = report.judge();
@@ -421,11 +425,27 @@ impl Report {
             Outcome::Interrupted => ExitStatus::Interrupted,
             Outcome::Stopped { .. } => ExitStatus::Stopped,
             Outcome::Finished if !self.is_complete() => ExitStatus::Stopped,
+            Outcome::Finished if self.agreement() == Some(Agreement::Different) => {
+                ExitStatus::Difference
+            }
+            Outcome::Finished if self.agreement() == Some(Agreement::NotCompared) => {
+                ExitStatus::Stopped
+            }
             Outcome::Finished if self.balance.rejected > 0 || self.totals.indexes_failed > 0 => {
                 ExitStatus::Failures
             }
             Outcome::Finished => ExitStatus::Restored,
         }
+    }
+
+    /// Takes in what a comparison with the dump found; the exit status follows it.
+    pub fn verified(&mut self, verification: Option<Verification>) {
+        self.verification = verification;
+        self.exit_status = self.judge();
+    }
+
+    fn agreement(&self) -> Option<Agreement> {
+        self.verification.as_ref().map(|verification| verification.state)
     }
 
     /// Whether all that was planned was at least tried to its end.

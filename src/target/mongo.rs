@@ -8,6 +8,7 @@ mod command;
 mod commit_quorum;
 mod conditions;
 mod connect;
+mod contents;
 mod durability;
 mod errors;
 mod facts;

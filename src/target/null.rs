@@ -1,9 +1,12 @@
 //! A target that takes everything and keeps nothing: it measures the tool alone.
 
+use std::ops::ControlFlow;
+
 use bson::{Bson, Document, RawBson, RawDocumentBuf, Uuid};
 
 use crate::batch::Batch;
 use crate::namespace::Namespace;
+use crate::target::contents::{Contents, DescribedCollection};
 use crate::target::{Documents, Insert, MergeUsers, Target, TargetError, Validators, WriteOutcome};
 
 /// Takes everything and keeps nothing.
@@ -80,5 +83,31 @@ impl Target for NullTarget {
 
     async fn merge_users(&self, _merge: &MergeUsers) -> Result<(), TargetError> {
         Ok(())
+    }
+}
+
+impl Contents for NullTarget {
+    async fn documents(
+        &self,
+        _namespace: &Namespace,
+        _look: &mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send),
+    ) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    async fn with_ids(
+        &self,
+        _namespace: &Namespace,
+        _ids: Vec<RawBson>,
+    ) -> Result<Vec<RawDocumentBuf>, TargetError> {
+        Ok(Vec::new())
+    }
+
+    async fn collections(&self, _database: &str) -> Result<Vec<DescribedCollection>, TargetError> {
+        Ok(Vec::new())
+    }
+
+    async fn indexes(&self, _namespace: &Namespace) -> Result<Vec<Document>, TargetError> {
+        Ok(Vec::new())
     }
 }

@@ -8,6 +8,7 @@ use crate::source::{Source, word_positions};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("limits", &[]),
+    ("sum", &[]),
     ("memory", &[]),
     ("namespace", &["error"]),
     ("facts", &["namespace"]),
@@ -33,7 +34,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const OF_OPTIONS: &str = "dump::Compression | dump::writer::Existing | seed";
 const METADATA: &str = "dump::metadata | dump::CollectionMetadata";
 const INDEX: &str = "dump::IndexSpec";
-const VOCABULARY: &str = "error | limits | memory | namespace | facts | frame | exit";
+const VOCABULARY: &str = "error | limits | memory | namespace | facts | frame | exit | sum";
 const FLOW: &str = "dump | plan | reader | batch | target | report";
 
 /// Where a crate, or a part of the standard library, may be used; nowhere if no place is named.
@@ -42,7 +43,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("mongodb", &["target", "probe"]),
     ("tokio", &["load", "target", "probe", "cli::signals", "main"]),
     ("async_channel", &["load"]),
-    ("futures_util", &["load", "target"]),
+    // A comparison waits for many collections at once, without tasks of its own.
+    ("futures_util", &["load", "target", "command::verify"]),
     ("rayon", &["load", "command", "seed"]),
     ("indicatif", &["report::progress"]),
     ("strsim", &["plan", "cli::mongorestore"]),
@@ -71,7 +73,8 @@ const CRATES: &[(&str, &[&str])] = &[
 ];
 
 /// Rooms that compute and do nothing else, so that property tests can say all about them.
-const PURE: [&str; 6] = ["plan", "batch", "namespace", "frame", "report::event", "report::tally"];
+const PURE: [&str; 7] =
+    ["plan", "batch", "namespace", "frame", "sum", "report::event", "report::tally"];
 
 /// What they must not name.
 const IMPURE: [&str; 9] =

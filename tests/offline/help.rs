@@ -7,9 +7,10 @@ use std::path::Path;
 const BLESS: &str = "RESTORM_BLESS";
 
 /// Each page of the manual and the words that show it.
-const PAGES: [(&str, &[&str]); 4] = [
+const PAGES: [(&str, &[&str]); 5] = [
     ("restorm.txt", &["--help"]),
     ("restore.txt", &["restore", "--help"]),
+    ("verify.txt", &["verify", "--help"]),
     ("inspect.txt", &["inspect", "--help"]),
     ("seed.txt", &["seed", "--help"]),
 ];

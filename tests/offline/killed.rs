@@ -430,6 +430,7 @@ fn run(
         ledger: Some(Arc::new(ledger)),
         salvage: None,
         rejects: Some(Arc::new(rejects)),
+        sums: None,
         began: Instant::now(),
     });
     let ended = runtime.block_on(async {

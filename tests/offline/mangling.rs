@@ -296,6 +296,7 @@ fn run(inventory: &Inventory, runtime: &tokio::runtime::Runtime) -> (Tally, Endi
         ledger: None,
         salvage: None,
         rejects: None,
+        sums: None,
         stop: Stop::new(),
         began: Instant::now(),
     });

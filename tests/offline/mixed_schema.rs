@@ -193,6 +193,7 @@ fn load(manner: Manner, understands: bool, insertion: Insertion) -> (Arc<Strict>
         ledger: None,
         salvage: None,
         rejects: None,
+        sums: None,
         stop: Stop::new(),
         began: Instant::now(),
     }));

@@ -183,6 +183,7 @@ fn run(seed: u64, root: &std::path::Path, scenario: &Scenario) -> Ended {
         ledger: None,
         salvage: None,
         rejects,
+        sums: None,
         stop: stop.clone(),
         began: Instant::now(),
     });

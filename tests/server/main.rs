@@ -44,4 +44,5 @@ mod splitting;
 mod time_series;
 mod tls;
 mod users;
+mod verify;
 mod write_concern;

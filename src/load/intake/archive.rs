@@ -404,7 +404,7 @@ impl<T: Target> ArchiveIntake<T> {
             Err(error) => run.fail_collection(collection, &error),
         }
         if let Some(feed) = &feed {
-            feed.note_missing_ids(&run);
+            feed.end(&run);
         }
         self.intake.note_missing(collection, feed.map_or(0, |feed| feed.documents()));
         if let Reading::First = self.intake.reading {

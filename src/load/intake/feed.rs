@@ -15,6 +15,7 @@ use crate::memory::Share;
 use crate::plan::carried::RangeSet;
 use crate::report::format::counted;
 use crate::report::{Event, Rejection};
+use crate::sum::DocumentSum;
 use crate::target::{Target, WriteFailure};
 
 /// The documents of one collection on their way into batches.
@@ -28,6 +29,8 @@ pub(super) struct Feed {
     is_first: bool,
     /// Documents put into batches.
     documents: u64,
+    /// Their sum, where it is wanted.
+    sum: Option<DocumentSum>,
 }
 
 impl Feed {
@@ -53,6 +56,7 @@ impl Feed {
             without_id: 0,
             is_first: matches!(reading, Reading::First),
             documents: 0,
+            sum: sums_up(run, collection, reading).then(DocumentSum::default),
         }
     }
 
@@ -87,9 +91,12 @@ impl Feed {
             return None;
         }
         self.documents += 1;
-        let (stored, change) = id::stored_form(frame, &self.ids, position);
+        let (stored, change) = id::stored_form(frame, Some(&self.ids), position);
         self.without_id += u64::from(change == IdChange::New);
         let frame = stored.as_deref().and_then(|bytes| Frame::new(bytes).ok()).unwrap_or(frame);
+        if let Some(sum) = &mut self.sum {
+            sum.add(frame.bytes());
+        }
         self.batcher.push(frame, position)
     }
 
@@ -154,12 +161,22 @@ impl Feed {
         self.documents
     }
 
-    /// Tells of documents that had no `_id`.
-    pub(super) fn note_missing_ids<T: Target>(&self, run: &Run<T>) {
+    /// Hands over the sum, and tells of documents that had no `_id`.
+    pub(super) fn end<T: Target>(&self, run: &Run<T>) {
+        if let (Some(sums), Some(sum)) = (&run.sums, &self.sum) {
+            sums.add(self.collection, sum);
+        }
         if self.without_id > 0 && self.is_first {
             let documents = counted(self.without_id, "document", "documents");
             let text = format!("{documents} without an _id got a new one");
             run.observe(&Event::Note { collection: Some(self.collection), text });
         }
     }
+}
+
+/// Whether documents are added to a sum: once, and not where an earlier run has brought some.
+fn sums_up<T: Target>(run: &Run<T>, collection: usize, reading: &Reading) -> bool {
+    run.sums.is_some()
+        && matches!(reading, Reading::First)
+        && run.plan.collections[collection].carried.is_none()
 }

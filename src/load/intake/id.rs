@@ -7,20 +7,20 @@ use crate::batch::Position;
 use crate::frame::{Field, Frame};
 use crate::namespace::Namespace;
 
-/// What became of a document's `_id`.
+/// What becomes of a document's `_id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum IdChange {
+pub enum IdChange {
     /// It was in front, or was moved there.
     Kept,
-    /// There was none, and it got a new one.
+    /// There was none, and it gets a new one, where those are known.
     New,
 }
 
 /// The document as a server would store it, where that is not what it is already.
 #[inline]
-pub(super) fn stored_form(
+pub fn stored_form(
     frame: Frame<'_>,
-    ids: &NewIds,
+    ids: Option<&NewIds>,
     position: Position,
 ) -> (Option<Vec<u8>>, IdChange) {
     if frame.starts_with_id() {
@@ -28,7 +28,7 @@ pub(super) fn stored_form(
     } else if frame.id().is_some() {
         (with_id_in_front(frame), IdChange::Kept)
     } else {
-        (Some(with_new_id(frame, ids.at(position))), IdChange::New)
+        (ids.map(|ids| with_new_id(frame, ids.at(position))), IdChange::New)
     }
 }
 
@@ -36,13 +36,14 @@ pub(super) fn stored_form(
 /// run is resumed, so that a document that is sent twice is recognised, and others in any other
 /// run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct NewIds {
+pub struct NewIds {
     seconds: [u8; 4],
     first: u64,
 }
 
 impl NewIds {
-    pub(super) fn of(run: ObjectId, source: &Namespace) -> Self {
+    /// Those of the documents that this collection of the dump has, in this run.
+    pub fn of(run: ObjectId, source: &Namespace) -> Self {
         let run = run.bytes();
         let seconds = [run[0], run[1], run[2], run[3]];
         let name = [&run[..], source.full().as_bytes()].concat();

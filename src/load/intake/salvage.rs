@@ -34,7 +34,7 @@ impl<T: Target> Intake<T> {
         if let Some(batch) = feed.cut(reader.position()) {
             self.send(queue, batch);
         }
-        feed.note_missing_ids(&self.run);
+        feed.end(&self.run);
         self.note_missing(collection, feed.documents());
         if let Reading::First = self.reading {
             self.run.tell_loss(collection);

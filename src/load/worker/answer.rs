@@ -9,6 +9,7 @@ use crate::load::rejects::Kept;
 use crate::load::settle::Answer;
 use crate::load::worker::{Delivery, duplicates};
 use crate::report::{Event, Rejection};
+use crate::sum::DocumentSum;
 use crate::target::{Target, TargetError, WriteFailure};
 
 impl<T: Target> Delivery<'_, T> {
@@ -54,7 +55,30 @@ impl<T: Target> Delivery<'_, T> {
             conflicts,
             ..Done::default()
         });
-        Answer { collection, documents, events, kept, done, mark: self.mark, server: self.server }
+        let refused = self.refused();
+        Answer {
+            collection,
+            documents,
+            events,
+            kept,
+            done,
+            refused,
+            mark: self.mark,
+            server: self.server,
+        }
+    }
+
+    /// The sum of the documents that were refused, where it is wanted: of a collection whose
+    /// documents are summed up.
+    fn refused(&self) -> Option<DocumentSum> {
+        let plan = &self.run.plan.collections[self.batch.collection];
+        if self.run.sums.is_none() || plan.carried.is_some() || self.failures.is_empty() {
+            return None;
+        }
+        let frames: Vec<_> = self.batch.frames().collect();
+        let mut sum = DocumentSum::default();
+        self.failures.iter().for_each(|failure| sum.add(frames[failure.index as usize].bytes()));
+        Some(sum)
     }
 
     fn rejections(&self) -> Vec<Rejection> {
