@@ -230,7 +230,10 @@ pub fn plan(inventory: &Inventory, selection: Selection, facts: &ServerFacts) ->
     for entry in entries {
         match planning.collection(entry) {
             Ok(collection) => collections.push(collection),
-            Err(reason) => planning.leave_out(entry.namespace.to_string(), reason),
+            Err(reason) => {
+                let reason = planning.with_new_name(entry, reason);
+                planning.leave_out(entry.namespace.to_string(), reason);
+            }
         }
     }
     order::arrange(&mut collections, order);
@@ -295,6 +298,14 @@ impl Planning<'_> {
             carried: None,
             notes,
         })
+    }
+
+    /// A reason that concerns the name on the target names it where it is another one.
+    fn with_new_name(&self, entry: &DumpEntry, reason: String) -> String {
+        match self.destinations.get(&entry.namespace) {
+            Some(name) if *name != entry.namespace => format!("{reason} (renamed to `{name}`)"),
+            _ => reason,
+        }
     }
 
     fn leave_out(&mut self, what: String, reason: String) {

@@ -141,7 +141,7 @@ fn a_whole_archive_brings_its_users_and_roles() {
     let users = &restored.report["users"];
     assert_eq!(users["state"], "done");
     assert_eq!(users["users"], json!(["shop.ann", "shop.bob", "admin.root"]));
-    assert_eq!(restored.report["skipped"], json!([]));
+    assert!(!restored.report["skipped"].to_string().contains("system."));
     assert!(restored.stderr.contains("3 users and 2 roles restored"), "{}", restored.stderr);
     is_discreet(&restored);
 }

@@ -1,7 +1,7 @@
 //! What the servers of this run can hold of a state, and how a restore tells of the rest.
 
 use super::{Restored, differences, is_before};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest name that a server before 4.4 takes, in bytes.
@@ -53,11 +53,7 @@ impl Held {
 
     /// The exit status of a restore of it.
     pub(crate) fn status(&self) -> i32 {
-        match (self.refused.is_empty(), self.unbuilt.is_empty()) {
-            (false, _) => 1,
-            (true, false) => 3,
-            (true, true) => 0,
-        }
+        i32::from(!self.is_whole())
     }
 
     /// Checks how a restore ended, what stands there, and that it told of all that does not.
@@ -65,13 +61,30 @@ impl Held {
     pub(crate) fn is_reached(&self, restored: Restored, found: &Value) -> Restored {
         let restored = restored.ended(self.status());
         self.stands(found, &restored.stderr);
+        if restored.report.is_null() {
+            // Nothing could be restored, so that nothing was begun.
+            assert_eq!(self.state, json!({}));
+            return restored;
+        }
         let [read, inserted, ..] = restored.balance();
         assert_eq!(read, inserted);
         assert_eq!(restored.report["outcome"]["kind"], "finished");
+        let skipped = restored.report["skipped"].as_array().unwrap();
+        let is_told = |what: &str, why: &str| {
+            let new_name = format!("(renamed to `{what}`)");
+            let is_about = |one: &&Value| {
+                one["what"] == what || one["reason"].as_str().unwrap().ends_with(&new_name)
+            };
+            let told = skipped.iter().find(is_about);
+            let told = told.unwrap_or_else(|| panic!("{what}: {}", restored.stderr));
+            assert_eq!(told["is_problem"], true, "{what}");
+            assert!(told["reason"].as_str().unwrap().contains(why), "{told}");
+        };
         for (namespace, why) in &self.refused {
-            let told = restored.collection(namespace);
-            assert_eq!(told["state"], "failed", "{namespace}");
-            assert!(told["error"].as_str().unwrap().contains(why), "{namespace}: {told}");
+            is_told(namespace, why);
+        }
+        for (namespace, name) in &self.unbuilt {
+            is_told(&format!("index `{name}` of {namespace}"), "has the same key");
         }
         restored
     }
@@ -80,19 +93,13 @@ impl Held {
     #[track_caller]
     pub(crate) fn stands(&self, found: &Value, stderr: &str) {
         assert_eq!(differences(&self.state, found), [""; 0]);
-        let mut failures: Vec<_> =
+        let flat = stderr.split_whitespace().collect::<String>();
+        for what in self.refused.keys().chain(self.unbuilt.iter().map(|(_, name)| name)) {
+            let what = what.split_whitespace().collect::<String>();
+            assert!(flat.contains(&what), "{what} is not told: {stderr}");
+        }
+        let failures: Vec<_> =
             stderr.lines().filter_map(|line| line.strip_prefix("failed: ")).collect();
-        let mut take = |beginning: &str, why: &str| {
-            let place = failures.iter().position(|line| line.starts_with(beginning));
-            let line = place.map(|place| failures.swap_remove(place));
-            assert!(line.is_some_and(|line| line.contains(why)), "{beginning}: {stderr}");
-        };
-        for (namespace, why) in &self.refused {
-            take(&format!("{namespace}: cannot be created: "), why);
-        }
-        for (namespace, name) in &self.unbuilt {
-            take(&format!("{namespace}: index {name} not built: "), "already exists");
-        }
         assert_eq!(failures, [""; 0]);
     }
 }
