@@ -183,7 +183,8 @@ fn more_failures_than_may_be_end_the_run_which_goes_on_with_a_larger_limit() {
     let restored = restore(server.uri(), &dump, folder.path(), &limited).run().ended(1);
     let [_, _, _, rejected, _] = restored.balance();
     assert!((101..400).contains(&rejected), "{rejected}");
-    assert!(restored.stderr.contains("more than the 100 that may be"), "{}", restored.stderr);
+    let error = restored.report["outcome"]["error"].as_str().unwrap();
+    assert!(error.contains("more than the 100 that may be"), "{error}");
     let shop = folder.path().join("rejects/shop");
     assert_eq!(told(&shop, "orders", &dumped.concat()).len() as u64, rejected);
     // The same limit is passed already.
@@ -206,7 +207,8 @@ fn a_share_of_failures_is_judged_once_there_is_enough_to_judge() {
     let limited = ["--max-failures", "9.99%"];
     let restored = restore(server.uri(), &dump, folder.path(), &limited).run().ended(1);
     assert!(restored.balance()[0] >= 1000, "{}", restored.stderr);
-    assert!(restored.stderr.contains("more than the 9.99% that may be"), "{}", restored.stderr);
+    let error = restored.report["outcome"]["error"].as_str().unwrap();
+    assert!(error.contains("more than the 9.99% that may be"), "{error}");
     let restored = Restore::new(server.uri(), dump.path())
         .args(&["--ledger", "none", "--max-failures", "100%"])
         .run()
