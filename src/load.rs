@@ -241,8 +241,8 @@ pub async fn aside<R: Send + 'static>(
 }
 
 impl LoadSettings {
-    /// The settings with this much memory, and as many workers as it has room for beside one document
-    /// of the largest size; without a number, with as much memory as they need.
+    /// The settings with this much memory, and as many workers as it has room for beside one
+    /// document of the largest size; without a number, with as much memory as they need.
     ///
     /// Errors: there is no room for a single worker; says what would be enough.
     pub fn within(mut self, memory: Option<usize>) -> Result<Self, Error> {
@@ -277,8 +277,8 @@ impl LoadSettings {
     }
 }
 
-/// The memory that a run's buffers for ordinary documents take at most, in bytes: read buffers per reader, and per
-/// batch in the queue, in a reader's or in a worker's hands its own bytes; a batch being sent
+/// The memory that a run's buffers for ordinary documents take at most, in bytes: read buffers per
+/// reader, and per batch in the queue, in a reader's or in a worker's hands its own bytes; a batch being sent
 /// exists four times more in the driver (its command, the driver's copy, the message, the wire).
 pub fn memory_bytes_max(settings: &LoadSettings) -> usize {
     /// The command, the driver's copy of it, the encoded message and its sections.

@@ -131,9 +131,9 @@ pub struct RestoreArgs {
     #[arg(help_heading = "How it is done")]
     batch_bytes: usize,
 
-    /// Memory that buffers may take; K, M, G for KiB, MiB, GiB. Where it is small, fewer batches are
-    /// in flight, and large documents wait for each other [default: 384M, or what the other settings
-    /// need]
+    /// Memory that buffers may take; K, M, G for KiB, MiB, GiB. Where it is small, fewer batches
+    /// are in flight, and large documents wait for each other [default: 384M, or what the other
+    /// settings need]
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "How it is done")]
     memory: Option<usize>,
 
@@ -202,8 +202,8 @@ fn after_help() -> String {
     format!(
         "Memory: buffers take at most \
          parallel-collections × (1M + batch-bytes) + (2 + 5 × workers) × batch-bytes, \
-         {megabytes} MiB by default; what is left of --memory is for documents above 1M, which take \
-         nine times their size while they pass. \
+         {megabytes} MiB by default; what is left of --memory is for documents above 1M, which \
+         take nine times their size while they pass. \
          For an archive, 1M and at most 32M of open batches stand for the first term.\n\n\
          Examples:\n  \
          restorm restore                                   dump/ into localhost\n  \

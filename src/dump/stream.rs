@@ -310,8 +310,8 @@ impl Stream {
         Error::new(ErrorKind::Read, message).in_file(&self.name).at_byte(self.offset)
     }
 
-    /// Takes the memory for a large document before it is read. What was taken for the one before is
-    /// let go of first: its buffer has been used for others since, or is now let go of as well.
+    /// Takes the memory for a large document before it is read. What was taken for the one before
+    /// is let go of first: its buffer has been used for others since, or is now let go of as well.
     fn take_share(&mut self, needed: usize) {
         let Some(budget) = &self.budget else {
             return;

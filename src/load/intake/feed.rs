@@ -143,8 +143,8 @@ impl Feed {
         self.batcher.finish(end)
     }
 
-    /// The batch that ends with a large document, which travels at once: what it takes is given back
-    /// with the batch.
+    /// The batch that ends with a large document, which travels at once: what it takes is given
+    /// back with the batch.
     pub(super) fn cut_large(&mut self, end: Position, share: Arc<Share>) -> Option<Batch> {
         let mut batch = self.batcher.finish(end)?;
         batch.share = Some(share);
