@@ -77,7 +77,7 @@ fn wrong_usage_is_told_and_ends_with_two() {
         ("restore --batch-documents 100001", "a whole number from 1 to 100000 is needed"),
         ("restore --parallel-index-builds 0", "a whole number from 1 to 64 is needed"),
         ("restore --batch-bytes 17M", "a size from 1 to"),
-        ("restore --batch-bytes 5X", "the unit X is not known; use K or M"),
+        ("restore --batch-bytes 5X", "the unit X is not known; use K, M or G"),
         ("restore --write-concern {x:1}", "write-concern"),
         ("restore --journal maybe", "invalid value 'maybe' for '--journal <WHEN>'"),
         ("restore --port 70000", "invalid value '70000' for '--port <PORT>'"),
