@@ -2,7 +2,7 @@
 
 use crate::program::Program;
 use crate::support::dump::{Dump, documents};
-use crate::support::{Restore, Server, runtime, stored};
+use crate::support::{Restore, Server, lacks, runtime, stored};
 use mongodb::bson::{Bson, Document, doc};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -136,6 +136,9 @@ fn kills() -> usize {
 
 #[test]
 fn a_restore_that_is_killed_at_any_moment_goes_on() {
+    if lacks("fail point that blocks", [4, 4]) {
+        return;
+    }
     let server = slow(60);
     let dump = Dump::seeded(2, 3000);
     is_killed_and_goes_on(&server, dump.path(), &dump, &moments(17, kills(), 500), &[]);
@@ -143,6 +146,9 @@ fn a_restore_that_is_killed_at_any_moment_goes_on() {
 
 #[test]
 fn a_restore_that_does_not_wait_for_the_journal_goes_on_as_well() {
+    if lacks("fail point that blocks", [4, 4]) {
+        return;
+    }
     let server = slow(60);
     let dump = Dump::seeded(2, 3000);
     let fast = ["--write-concern", "1", "--journal", "off"];
@@ -162,6 +168,9 @@ fn a_restore_that_does_not_wait_for_the_journal_goes_on_as_well() {
 
 #[test]
 fn archives_and_compressed_dumps_go_on() {
+    if lacks("fail point that blocks", [4, 4]) {
+        return;
+    }
     let server = slow(60);
     let dump = Dump::seeded(2, 3000);
     let folder = tempfile::tempdir().expect("a folder");
@@ -211,6 +220,9 @@ fn seeded_archive(archive: &Path, compress: &str) {
 
 #[test]
 fn documents_without_an_id_are_not_doubled() {
+    if lacks("fail point that blocks", [4, 4]) {
+        return;
+    }
     let server = slow(100);
     let made = |number: i32| doc! { "number": number, "text": "x".repeat(50) };
     let bytes: Vec<_> = (0..2000).map(|number| made(number).to_vec().expect("encoded")).collect();
@@ -237,6 +249,9 @@ fn documents_without_an_id_are_not_doubled() {
 
 #[test]
 fn the_last_line_is_the_command_that_goes_on() {
+    if lacks("fail point that blocks", [4, 4]) {
+        return;
+    }
     let server = slow(100);
     let dump = Dump::seeded(1, 3000);
     let restore = Restore::new(server.uri(), dump.path()).args(&ARGUMENTS).start();
@@ -260,6 +275,9 @@ fn the_last_line_is_the_command_that_goes_on() {
 
 #[test]
 fn a_ledger_of_something_else_is_refused() {
+    if lacks("fail point that blocks", [4, 4]) {
+        return;
+    }
     let server = slow(100);
     let dump = Dump::seeded(1, 3000);
     let folder = tempfile::tempdir().expect("a folder");
