@@ -279,7 +279,8 @@ impl LoadSettings {
 
 /// The memory that a run's buffers for ordinary documents take at most, in bytes: read buffers per
 /// reader, and per batch in the queue, in a reader's or in a worker's hands its own bytes; a batch
-/// being sent exists four times more in the driver (its command, the driver's copy, the message, the wire).
+/// being sent exists four times more in the driver (its command, the driver's copy, the message,
+/// the wire).
 pub fn memory_bytes_max(settings: &LoadSettings) -> usize {
     /// The command, the driver's copy of it, the encoded message and its sections.
     const COPIES_IN_DRIVER: usize = 4;
