@@ -63,7 +63,7 @@ fn an_index_that_fails_ends_with_one_as_there() {
     let server = Server::lease();
     let dump = Dump::copy_of("full_6.0/shop");
     dump.edit("orders.metadata.json", |metadata| {
-        let unique = json!({ "v": 2, "key": { "customer": 1 }, "name": "twice", "unique": true });
+        let unique = json!({ "v": 2, "key": { "customer": -1 }, "name": "twice", "unique": true });
         metadata["indexes"].as_array_mut().unwrap().push(unique);
     });
     let finished = mongorestore(&server, dump.path(), &["--db=shop"]);
