@@ -11,7 +11,11 @@ WITH_MONGOD = if [ -z "$$MONGODB_URI" ]; then \
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-matrix sim mangle fuzz lint check bench docs clean
+# How often `make soak` kills a restore, and how many simulated ones it runs.
+KILLS ?= 200
+SOAK_SEEDS ?= 3000
+
+.PHONY: help demo build test test-matrix sim mangle fuzz soak lint check bench docs clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\): .*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
@@ -38,6 +42,11 @@ mangle: ## Read mangled dumps: SEED=n for one seed, SEEDS=n for many
 fuzz: ## Look for broken promises with changed seeds of each fuzzer: SECONDS=600
 	RESTORM_FUZZ_SECONDS=$(SECONDS) $(CARGO) test --locked --release --test offline \
 		changed_seeds -- --nocapture
+
+soak: ## Kill restores again and again, and simulate many more: KILLS=200 SOAK_SEEDS=3000
+	@$(WITH_MONGOD); set -x; RESTORM_KILLS=$(KILLS) $(CARGO) test --locked --test server -- \
+		killed_at_any_moment resume:: durability:: failovers faults:: rejects::
+	RESTORM_SEEDS=$(SOAK_SEEDS) $(CARGO) test --locked --test offline -- simulation killed
 
 lint: ## Check the formatting and run clippy, where they are installed
 	@if $(CARGO) fmt --version >/dev/null 2>&1; then set -x; $(CARGO) fmt --check; \

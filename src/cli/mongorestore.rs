@@ -21,6 +21,7 @@ use crate::cli::mongorestore::options::OPTIONS;
 use crate::cli::mongorestore::words::translate;
 use crate::cli::output;
 use crate::cli::restore::{self, RestoreArgs, Said, Shown};
+use crate::cli::resumption;
 use crate::cli::signals::Voice;
 use crate::command::restore::Restored;
 use crate::error::{Error, ErrorKind};
@@ -88,6 +89,10 @@ pub(super) async fn run(words: Vec<OsString>) -> ExitStatus {
             ExitStatus::Restored
         }
         Ok(Restored::Ran(report)) => {
+            if report.ledger.is_some() {
+                // Scripts read the last line, which is that of mongorestore.
+                log.say(&format!("go on with: {}", resumption::command(std::env::args())));
+            }
             log.end(&report);
             match restore::write_report(&args, &report) {
                 Ok(()) => status(&report),
