@@ -194,10 +194,17 @@ pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
     run.judge_all_failures();
     run.close_rejects().await;
     run.data_ended();
-    users::restore(&run).await;
     match (indexes, &run.plan.oplog) {
-        (Some(indexes), _) => after_data(&run, indexes).await,
-        (None, Some(oplog)) => after_oplog(&run, oplog).await,
+        (Some(indexes), _) => {
+            after_data(&run, indexes).await;
+            // Last of all: with --drop the user as whom the run works may be removed.
+            users::restore(&run).await;
+        }
+        (None, Some(oplog)) => {
+            // Entries of the oplog may change users.
+            users::restore(&run).await;
+            after_oplog(&run, oplog).await;
+        }
         (None, None) => {}
     }
     for text in run.target.notes() {

@@ -78,7 +78,12 @@ pub fn verified(report: &VerifyReport, style: &Style) -> String {
     summary.skipped(&report.skipped);
     summary.line("");
     let status = report.exit_status;
-    summary.fact("exit", &format!("{}: {}", status.code(), status.meaning()));
+    let meaning = match status {
+        ExitStatus::Restored => "nothing differs",
+        ExitStatus::Stopped => "stopped by an error, or not everything could be compared",
+        other => other.meaning(),
+    };
+    summary.fact("exit", &format!("{}: {meaning}", status.code()));
     summary.text
 }
 

@@ -3,7 +3,7 @@
 use crate::support::dump::Dump;
 use crate::support::proxy::Proxy;
 use crate::support::raw::{document, int, string, zero};
-use crate::support::{Restore, Restored, Server, is_before, stored};
+use crate::support::{Restore, Restored, Server, keeps_zero_timestamps, stored};
 use mongodb::bson::{Document, doc};
 
 /// A server that can be told to fail.
@@ -181,7 +181,7 @@ fn user_with(server: &Server, name: &str, actions: &[&str]) -> String {
 
 #[test]
 fn the_privilege_that_zero_timestamps_need_is_named() {
-    if !is_before([8, 0]) {
+    if keeps_zero_timestamps() {
         return;
     }
     let server = Server::private(&["--auth"]);

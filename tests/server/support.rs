@@ -18,7 +18,7 @@ pub(crate) use replica_set::ReplicaSet;
 pub(crate) use restore::{Restore, Restored};
 pub(crate) use server::{PASSWORD, Server, connect};
 pub(crate) use state::{differences, md5_sum, state_of, stored};
-pub(crate) use version::{is_before, lacks, version_text};
+pub(crate) use version::{is_before, keeps_zero_timestamps, lacks, version_text};
 
 use std::sync::OnceLock;
 use tokio::runtime::{Builder, Runtime};

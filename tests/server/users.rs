@@ -98,6 +98,28 @@ fn a_whole_dump_brings_its_users_and_roles() {
     is_discreet(&restored);
 }
 
+/// With `--drop` the users that the dump lacks are removed, the one among them as whom the restore
+/// runs. So that comes last.
+#[test]
+fn a_restore_that_removes_its_own_user_comes_to_its_end() {
+    let server = Server::private(&["--auth"]);
+    let roles =
+        ["restore", "readWriteAnyDatabase"].map(|role| doc! { "role": role, "db": "admin" });
+    let uri = server.user("passing", &roles);
+    let restored = Restore::new(&uri, &genuine("full_6.0")).args(&["--drop"]).run().ended(1);
+    let held = Held::of(expected("full_6.0"));
+    let totals = &restored.report["totals"];
+    assert_eq!(totals["indexes_failed"], 0);
+    assert!(!held.is_whole() || totals["collections_done"] == totals["collections"], "{totals}");
+    // What was left to do was to drop these, which only that user could have done.
+    assert!(
+        restored.stderr.contains("`admin.tempusers` and `admin.temproles` could not be dropped")
+    );
+    let again = Restore::new(&uri, &genuine("full_6.0")).run();
+    assert_eq!(again.status, Some(1), "{}", again.stderr);
+    assert!(again.stderr.contains("Authentication failed"), "{}", again.stderr);
+}
+
 #[test]
 fn the_database_admin_brings_all_users_and_nothing_else() {
     let server = Server::private(&[]);

@@ -62,9 +62,9 @@ fn removed(plan: &RestorePlan, login: &Login) -> Option<String> {
         return None;
     }
     Some(format!(
-        "--drop removes the user `{}`, as whom this runs, unless the dump brings it: what follows \
-         the users, such as views and indexes, fails then; leave --drop out, or bring the user \
-         into the dump",
+        "--drop removes the user `{}`, as whom this runs, unless the dump brings it: it is \
+         the last thing that this run does, and the temporary collections of the users stay; leave \
+         --drop out, or run as a user of the dump",
         login.user
     ))
 }

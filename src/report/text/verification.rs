@@ -269,7 +269,7 @@ DIFFERENT: 1 of 4 collections not the same as in the dump, found in 1.5 s
     fn agreement_is_said_in_few_words() {
         let text = verified(&verifications::report(verifications::same()), &style());
         assert!(text.starts_with("OK: 1 collection is as in the dump, 1,000 documents in 20 ms\n"));
-        assert!(text.ends_with("exit       0: everything planned was restored\n"), "{text}");
+        assert!(text.ends_with("exit       0: nothing differs\n"), "{text}");
     }
 
     #[test]

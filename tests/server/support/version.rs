@@ -2,6 +2,7 @@
 
 use super::{connect, runtime};
 use mongodb::bson::doc;
+use restorm::facts::{ServerFacts, ServerVersion};
 use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -22,6 +23,14 @@ pub(crate) fn version() -> Version {
 /// The version as mongod writes it.
 pub(crate) fn version_text() -> String {
     version().map(|number| number.to_string()).join(".")
+}
+
+/// Whether the servers keep zero timestamps of inserts that ask for it, so that no document takes a
+/// detour.
+pub(crate) fn keeps_zero_timestamps() -> bool {
+    let [major, minor, patch] = version();
+    let version = ServerVersion::new(major, minor, patch);
+    ServerFacts { version, ..ServerFacts::null() }.keeps_zero_timestamps()
 }
 
 /// Whether the servers are older than this series.
