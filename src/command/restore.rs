@@ -269,7 +269,7 @@ impl Prepared<'_> {
     }
 
     async fn carry_out<T: Target + Contents>(
-        self,
+        mut self,
         mut plan: RestorePlan,
         target: Arc<T>,
         description: &str,
@@ -301,6 +301,8 @@ impl Prepared<'_> {
         let salvage = self.options.damage.folder(&self.options.dump);
         let kept_in = salvage.as_ref().map(|folder| folder.display().to_string());
         let rejects = rejecting::open(self.found(), &plan, ledger.as_deref())?;
+        // The plan knows all that is needed from here on; of very many collections both are large.
+        self.inventory = Inventory::default();
         let sums = self.options.verify.map(|_| Arc::new(Sums::new(plan.collections.len())));
         let verified = sums.as_ref().map(|sums| (plan.clone(), Arc::clone(sums)));
         let (contents, stopped) = (Arc::clone(&target), stop.clone());

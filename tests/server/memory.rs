@@ -14,11 +14,13 @@ fn large(id: i32) -> Vec<u8> {
 
 /// Restores and checks that the memory in use never was more than was given.
 fn restores_within(server: &Server, mebibytes: u64, arguments: &[&str]) {
+    let to_server = ["--uri", server.uri(), "--ledger", "none", "--drop"];
+    stays_within(mebibytes, &[&to_server, arguments].concat());
+}
+
+fn stays_within(mebibytes: u64, arguments: &[&str]) {
     let memory = format!("{mebibytes}M");
-    let running = Program::restorm(&["restore", "--uri", server.uri(), "--memory", &memory])
-        .args(&["--ledger", "none", "--drop"])
-        .args(arguments)
-        .start();
+    let running = Program::restorm(&["restore", "--memory", &memory]).args(arguments).start();
     let pid = running.pid();
     let watch = std::thread::spawn(move || peak_kib(pid));
     let finished = running.finish();
@@ -100,6 +102,19 @@ fn interleaved(dump: &Dump) -> (tempfile::TempDir, std::path::PathBuf) {
     }
     archive.finish().expect("finished");
     (folder, path)
+}
+
+/// What is known of each collection comes on top of the buffers: about 5 KB.
+#[test]
+fn very_many_collections_take_no_buffers_of_their_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let archive = folder.path().join("many.archive");
+    let archive = archive.to_str().expect("a plain path");
+    let seeded = Program::restorm(&["seed", "--archive", archive, "--documents", "3"])
+        .args(&["--collections", "20000"])
+        .run();
+    assert_eq!(seeded.status, Some(0), "{}", seeded.stderr);
+    stays_within(210, &["--null", &format!("--archive={archive}")]);
 }
 
 #[test]
