@@ -2,7 +2,7 @@
 
 use crate::program::Program;
 use crate::support::dump::{Dump, documents};
-use crate::support::{Restore, Server, lacks, runtime, stored};
+use crate::support::{PASSWORD, Restore, Server, connect, lacks, runtime, stored};
 use mongodb::bson::{Bson, Document, doc};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -377,4 +377,47 @@ fn what_was_refused_for_a_while_is_finished_afterwards() {
         holds_the_dump(&server, &dump, "c00001");
         holds_the_dump(&server, &dump, "c00002");
     }
+}
+
+/// The password changes while a restore goes on, and its connections break: it ends, and goes on
+/// with the new password.
+#[test]
+fn a_restore_whose_password_has_expired_goes_on_with_the_new_one() {
+    if lacks("fail point that blocks", [4, 4]) {
+        return;
+    }
+    let server = Server::private(&["--auth", "--setParameter", "enableTestCommands=1"]);
+    let roles =
+        ["restore", "readWriteAnyDatabase"].map(|role| doc! { "role": role, "db": "admin" });
+    let uri = server.user("mover", &roles);
+    let admin = connect(&uri.replace("mover:", "root:")).database("admin");
+    let run = |command: Document| {
+        runtime().block_on(async { admin.run_command(command).await }).expect("it is done")
+    };
+    let fail = |mode: Bson, data: Document| {
+        run(doc! { "configureFailPoint": "failCommand", "mode": mode, "data": data });
+    };
+    let slow = doc! {
+        "failCommands": ["insert"], "blockConnection": true, "blockTimeMS": 60,
+    };
+    fail("alwaysOn".into(), slow);
+    let dump = Dump::seeded(1, 6000);
+    let restore = |uri: &str| Restore::new(uri, dump.path()).args(&ARGUMENTS);
+    let running = restore(&uri).start();
+    std::thread::sleep(Duration::from_millis(1000));
+    run(doc! { "updateUser": "mover", "pwd": "another-horse" });
+    fail("alwaysOn".into(), doc! { "failCommands": ["insert"], "closeConnection": true });
+    let ended = running.finish().ended(1);
+    let [read, inserted, already_there, rejected, unsent] = ended.balance();
+    assert!(inserted > 0 && unsent > 0, "{:?}", ended.balance());
+    assert_eq!((read, rejected), (inserted + already_there + unsent, 0));
+    assert!(ended.stderr.contains("Authentication failed"), "{}", ended.stderr);
+    let last = ended.stderr.lines().last().expect("a line");
+    assert!(last.ends_with("--resume") && !last.contains(PASSWORD), "{last}");
+    fail("off".into(), doc! { "failCommands": ["insert"] });
+    let renewed = uri.replace(PASSWORD, "another-horse");
+    let restored = restore(&renewed).args(&["--resume", "--verify"]).run().ended(0);
+    assert_eq!(restored.balance()[0], 6000);
+    assert!(restored.report["totals"]["documents_carried"].as_u64().unwrap() > 0);
+    assert_eq!(restored.report["verification"]["state"], "same");
 }
