@@ -404,7 +404,7 @@ fn a_restore_whose_password_has_expired_goes_on_with_the_new_one() {
     let dump = Dump::seeded(1, 6000);
     let restore = |uri: &str| Restore::new(uri, dump.path()).args(&ARGUMENTS);
     let running = restore(&uri).start();
-    std::thread::sleep(Duration::from_millis(1000));
+    std::thread::sleep(Duration::from_secs(1));
     run(doc! { "updateUser": "mover", "pwd": "another-horse" });
     fail("alwaysOn".into(), doc! { "failCommands": ["insert"], "closeConnection": true });
     let ended = running.finish().ended(1);
