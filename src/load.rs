@@ -40,8 +40,8 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::batch::{BatchLimits, ZeroTimestamps};
 use crate::error::{Error, ErrorKind};
 use crate::limits::{
-    BATCH_BYTES_DEFAULT, BATCH_DOCUMENTS_DEFAULT, CREATES_AHEAD, DOCUMENT_BYTES_MAX,
-    LARGE_DOCUMENT_COPIES, MEMORY_DEFAULT, PARALLEL_COLLECTIONS_DEFAULT,
+    ARCHIVE_WAITING_BYTES_MAX, BATCH_BYTES_DEFAULT, BATCH_DOCUMENTS_DEFAULT, CREATES_AHEAD,
+    DOCUMENT_BYTES_MAX, LARGE_DOCUMENT_COPIES, MEMORY_DEFAULT, PARALLEL_COLLECTIONS_DEFAULT,
     PARALLEL_INDEX_BUILDS_DEFAULT, QUEUE_BATCHES, READ_BUFFERS_MAX, READ_BYTES, RETRY_FOR,
     WORKERS_DEFAULT,
 };
@@ -274,13 +274,20 @@ impl LoadSettings {
 
     /// What is needed for all buffers and one document of the largest size.
     fn memory_min(&self) -> usize {
-        memory_bytes_max(self) + DOCUMENT_BYTES_MAX * LARGE_DOCUMENT_COPIES
+        self.memory_for_others() + DOCUMENT_BYTES_MAX * LARGE_DOCUMENT_COPIES
+    }
+
+    /// What is kept for ordinary documents, whether they come from files or from an archive, whose
+    /// open batches may take more than those of all readers.
+    fn memory_for_others(&self) -> usize {
+        let of_readers = self.readers * self.batch.bytes();
+        memory_bytes_max(self) + ARCHIVE_WAITING_BYTES_MAX.saturating_sub(of_readers)
     }
 
     /// What is left for large documents: at least one of the largest size passes.
     fn memory_for_large(&self) -> usize {
         let largest = DOCUMENT_BYTES_MAX * LARGE_DOCUMENT_COPIES;
-        self.memory.saturating_sub(memory_bytes_max(self)).max(largest)
+        self.memory.saturating_sub(self.memory_for_others()).max(largest)
     }
 }
 
