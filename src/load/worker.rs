@@ -160,10 +160,7 @@ impl<'a, T: Target> Delivery<'a, T> {
             self.outage = Outage::new();
         }
         self.inserted += u64::from(outcome.inserted);
-        self.mark = match (self.mark, outcome.mark) {
-            (Some(earlier), Some(mark)) => Some(earlier.and(mark)),
-            (earlier, mark) => earlier.or(mark),
-        };
+        self.mark = Mark::of_both(self.mark, outcome.mark);
         let has_rest = outcome.not_tried > 0;
         if has_rest {
             let indexes = group.indexes(self.batch.documents);

@@ -25,6 +25,14 @@ impl Mark {
     pub fn and(self, other: Self) -> Self {
         Self { term: self.term.min(other.term), time: self.time.max(other.time) }
     }
+
+    /// The mark of two writes of which either may have none.
+    pub fn of_both(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(one), Some(other)) => Some(one.and(other)),
+            (one, other) => one.or(other),
+        }
+    }
 }
 
 /// What a barrier found out.
@@ -94,5 +102,9 @@ mod tests {
     fn writes_together_are_as_easily_lost_as_the_earliest() {
         let (one, other) = (Mark { term: 1, time: 9 }, Mark { term: 2, time: 3 });
         assert_eq!(one.and(other), Mark { term: 1, time: 9 });
+        assert_eq!(Mark::of_both(Some(one), Some(other)), Some(one.and(other)));
+        assert_eq!(Mark::of_both(None, Some(other)), Some(other));
+        assert_eq!(Mark::of_both(Some(one), None), Some(one));
+        assert_eq!(Mark::of_both(None, None), None);
     }
 }

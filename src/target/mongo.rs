@@ -33,7 +33,7 @@ use crate::batch::Batch;
 use crate::error::Error;
 use crate::facts::{ServerFacts, Topology};
 use crate::namespace::Namespace;
-use crate::target::durable::{Acknowledgement, Horizon};
+use crate::target::durable::{Acknowledgement, Horizon, Mark};
 use crate::target::mongo::left_out::LeftOut;
 use crate::target::{
     Documents, Insert, MergeUsers, OnRefusal, Target, TargetError, Validators, WriteOutcome,
@@ -140,10 +140,7 @@ impl MongoTarget {
             self.write(insert.namespace.database(), command, sent, insert.on_refusal).await?;
         let went_through = reply.failures.is_empty() || insert.on_refusal == OnRefusal::GoOn;
         outcome.inserted += reply.written;
-        outcome.mark = match (outcome.mark, reply.mark) {
-            (Some(earlier), Some(mark)) => Some(earlier.and(mark)),
-            (earlier, mark) => earlier.or(mark),
-        };
+        outcome.mark = Mark::of_both(outcome.mark, reply.mark);
         for mut failure in reply.failures {
             failure.index = segment.indexes[failure.index as usize];
             outcome.failures.push(failure);
