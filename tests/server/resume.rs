@@ -390,7 +390,8 @@ fn a_restore_whose_password_has_expired_goes_on_with_the_new_one() {
     let roles =
         ["restore", "readWriteAnyDatabase"].map(|role| doc! { "role": role, "db": "admin" });
     let uri = server.user("mover", &roles);
-    let admin = connect(&uri.replace("mover:", "root:")).database("admin");
+    let root = connect(&uri.replace("mover:", "root:"));
+    let (admin, seed) = (root.database("admin"), root.database("seed"));
     let run = |command: Document| {
         runtime().block_on(async { admin.run_command(command).await }).expect("it is done")
     };
@@ -398,13 +399,21 @@ fn a_restore_whose_password_has_expired_goes_on_with_the_new_one() {
         run(doc! { "configureFailPoint": "failCommand", "mode": mode, "data": data });
     };
     let slow = doc! {
-        "failCommands": ["insert"], "blockConnection": true, "blockTimeMS": 60,
+        "failCommands": ["insert"], "blockConnection": true, "blockTimeMS": 250,
     };
     fail("alwaysOn".into(), slow);
     let dump = Dump::seeded(1, 6000);
     let restore = |uri: &str| Restore::new(uri, dump.path()).args(&ARGUMENTS);
     let running = restore(&uri).start();
-    std::thread::sleep(Duration::from_secs(1));
+    let began = Instant::now();
+    let empty = || {
+        let collection = seed.collection::<Document>("c00001");
+        let found = async { collection.find_one(doc! {}).await };
+        runtime().block_on(found).expect("an answer").is_none()
+    };
+    while empty() && began.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     run(doc! { "updateUser": "mover", "pwd": "another-horse" });
     fail("alwaysOn".into(), doc! { "failCommands": ["insert"], "closeConnection": true });
     let ended = running.finish().ended(1);
