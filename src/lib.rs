@@ -78,4 +78,5 @@ pub mod frame;
 pub mod limits;
 pub mod memory;
 pub mod namespace;
+pub mod sample;
 pub mod sum;

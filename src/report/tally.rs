@@ -60,7 +60,11 @@ impl Tally {
                 self.stream = Some(OneStream { bytes: *bytes, compressed: *compressed });
             }
             Event::PhaseBegan(phase) => self.begin_phase(at, *phase),
-            Event::PrepareBegan { .. } | Event::Prepared { .. } => {}
+            Event::PrepareBegan { .. }
+            | Event::Prepared { .. }
+            | Event::IndexProgressed { .. }
+            | Event::Sampled(_)
+            | Event::WorkersChanged { .. } => {}
             Event::Read { .. }
             | Event::Carried { .. }
             | Event::Written { .. }
