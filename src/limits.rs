@@ -254,6 +254,12 @@ pub const BARS_MAX: usize = 8;
 /// Lines of a list in the summary, unless told to be verbose, so that it fits on a screen.
 pub const SUMMARY_ROWS: usize = 10;
 
+/// Points of a run's timeline. An hour has one for each second; a report stays below a megabyte.
+pub const TIMELINE_POINTS_MAX: usize = 3600;
+
+/// Seconds over which the sustained peak is taken: longer than a checkpoint's write burst.
+pub const PEAK_WINDOW_SECONDS: u64 = 30;
+
 const _: () = assert!(BATCH_BYTES_DEFAULT >= LARGE_DOCUMENT_BYTES);
 const _: () = assert!(ARCHIVE_WAITING_BYTES_MAX >= DOCUMENT_BYTES_MAX);
 const _: () = assert!(BATCH_BYTES_MAX + COMMAND_OVERHEAD_BYTES < DOCUMENT_BYTES_MAX);

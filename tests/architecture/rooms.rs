@@ -38,7 +38,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const OF_OPTIONS: &str = "dump::Compression | dump::writer::Existing | seed";
 const METADATA: &str = "dump::metadata | dump::CollectionMetadata";
 const INDEX: &str = "dump::IndexSpec";
-const VOCABULARY: &str = "error | limits | memory | namespace | facts | frame | exit | sum | sample";
+const VOCABULARY: &str =
+    "error | limits | memory | namespace | facts | frame | exit | sum | sample";
 const FLOW: &str = "dump | plan | reader | batch | target | report";
 
 /// Where a crate, or a part of the standard library, may be used; nowhere if no place is named.
