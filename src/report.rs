@@ -7,6 +7,7 @@
 
 pub mod event;
 pub mod format;
+pub mod html;
 pub mod json;
 pub mod latency;
 pub mod lost;

@@ -1,0 +1,105 @@
+//! The report as one page for a browser.
+//!
+//! The page is complete in itself: styles, drawings and the script that sorts its tables are part
+//! of it, and its policy keeps a browser from loading anything else. Names and messages of servers
+//! and dumps become text and never markup.
+
+mod axis;
+mod chart;
+mod facts;
+mod problems;
+mod tables;
+mod timeline;
+mod verification;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::report::format::{cut, one_line};
+use crate::report::text::verdicts;
+use crate::report::value::Report;
+
+const STYLE: &str = include_str!("html/style.css");
+const SCRIPT: &str = include_str!("html/script.js");
+
+/// What a browser may use of the page: this style and this script, by their SHA-256, and nothing
+/// from anywhere else.
+const POLICY: &str = "default-src 'none'; \
+    style-src 'sha256-qEe0BPBFJSJObelQsiLVUfk7PtGTJzNKCCSzb0qg2XU='; \
+    script-src 'sha256-cOjPLbbw873c8dhiiCEend5I4dkeKs8eSND667OT4vo='; \
+    base-uri 'none'; form-action 'none'";
+
+/// Rows of a table; whoever needs all of very many has the report as JSON.
+const ROWS_MAX: usize = 1000;
+
+/// Lines of a list.
+const LINES_MAX: usize = 200;
+
+/// Characters of a name or message: an `_id` may be as large as a document.
+const TEXT_MAX: usize = 400;
+
+/// The report as an HTML document, of a size that does not grow with the number of collections.
+pub fn page(report: &Report) -> String {
+    let title: Vec<_> = verdicts(report).iter().map(|verdict| verdict.loud).collect();
+    let document = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title.join(", ")) " · restorm" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (facts::header(report))
+                main {
+                    (facts::balance(report))
+                    (facts::figures(report))
+                    (facts::phases(report))
+                    (problems::sections(report))
+                    @if let Some(verification) = &report.verification {
+                        (verification::section_of(verification))
+                    }
+                    (section("timeline", "Over time", &timeline::charts(report)))
+                    (tables::collections(report))
+                    (tables::indexes(report))
+                    (problems::remarks(report))
+                    (facts::settings(report))
+                }
+                (facts::footer(report))
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    document.into_string()
+}
+
+fn section(id: &str, title: &str, content: &Markup) -> Markup {
+    html! {
+        section id=(id) {
+            h2 { (title) }
+            (content)
+        }
+    }
+}
+
+/// A name or message of any origin, in one line of bearable length.
+fn words(text: &str) -> String {
+    cut(&one_line(text), TEXT_MAX)
+}
+
+/// A latency in three digits: `0.42 ms`, `12.3 ms`, `1.20 s`.
+fn latency(seconds: f64) -> String {
+    let (value, unit) = if seconds < 0.9995 { (seconds * 1000.0, "ms") } else { (seconds, "s") };
+    let decimals = match value {
+        0.0 => 0,
+        value if value < 9.995 => 2,
+        value if value < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$} {unit}")
+}
+
+#[cfg(test)]
+mod tests;
