@@ -3,14 +3,16 @@
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::output;
+use crate::cli::progress::Speaker;
+use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::load::Stop;
 
 /// In whose words and with whose status an interrupt is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Voice {
-    /// In our own.
-    Restorm,
+    /// In our own, and in this form.
+    Restorm(Speaker),
     /// In those of mongorestore.
     Mongorestore,
 }
@@ -18,7 +20,9 @@ pub(super) enum Voice {
 impl Voice {
     fn stopping(self, signal: &str) -> String {
         match self {
-            Self::Restorm => "stopping: finishing what is in flight; once more aborts".to_owned(),
+            Self::Restorm(_) => {
+                "stopping: finishing what is in flight; once more aborts".to_owned()
+            }
             Self::Mongorestore => {
                 format!("signal '{signal}' received; attempting to shut down")
             }
@@ -27,16 +31,25 @@ impl Voice {
 
     fn aborting(self, signal: &str) -> String {
         match self {
-            Self::Restorm => "aborted; batches in flight are not accounted for".to_owned(),
+            Self::Restorm(_) => "aborted; batches in flight are not accounted for".to_owned(),
             Self::Mongorestore => {
                 format!("signal '{signal}' received; forcefully terminating")
             }
         }
     }
 
+    fn say_last(self, text: &str) {
+        match self {
+            Self::Restorm(speaker @ Speaker::Json(_)) => {
+                speaker.refuse(&Error::new(ErrorKind::Interrupted, text), self.aborted());
+            }
+            Self::Restorm(Speaker::Text) | Self::Mongorestore => output::say(text),
+        }
+    }
+
     fn aborted(self) -> ExitStatus {
         match self {
-            Self::Restorm => ExitStatus::Interrupted,
+            Self::Restorm(_) => ExitStatus::Interrupted,
             Self::Mongorestore => ExitStatus::Stopped,
         }
     }
@@ -58,7 +71,7 @@ pub(super) fn listen(stop: Stop, voice: Voice, tell: impl Fn(&str) + Send + 'sta
                 _ = terminate.recv() => "terminated",
             };
             if stop.is_requested() {
-                output::say(&voice.aborting(signal));
+                voice.say_last(&voice.aborting(signal));
                 abort(voice.aborted());
             }
             tell(&voice.stopping(signal));

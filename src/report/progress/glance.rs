@@ -6,7 +6,8 @@ use crate::limits::{BARS_MAX, PROGRESS_LINE_INTERVAL};
 use crate::report::event::{OplogTime, Phase};
 use crate::report::format::{duration, one_line, percent, remaining};
 use crate::report::rate::Rate;
-use crate::report::tally::{CollectionTally, State, Tally};
+use crate::report::tally::{Balance, CollectionTally, State, Tally};
+use crate::sample::Gauges;
 
 /// How far a run is.
 #[derive(Clone, Debug)]
@@ -20,6 +21,12 @@ pub(super) struct Glance {
     pub(super) bytes: (u64, Option<u64>),
     /// Documents the server took.
     pub(super) inserted: u64,
+    /// What became of the documents that were read.
+    pub(super) balance: Balance,
+    /// Batches and commands that were sent again.
+    pub(super) retries: u64,
+    /// What there is of the run, as it last told.
+    pub(super) gauges: Gauges,
     /// The rate now.
     pub(super) rate: Rate,
     /// How long the documents will still take, if there is any telling.
@@ -85,6 +92,9 @@ impl Glance {
             fraction: tally.fraction_known(),
             bytes: (tally.counts().bytes_acknowledged, tally.bytes_expected()),
             inserted: tally.counts().inserted,
+            balance: tally.balance(),
+            retries: tally.counts().retries,
+            gauges: tally.sample().map(|sample| sample.gauges).unwrap_or_default(),
             rate: tally.rate(at),
             time_left: tally.time_left(at),
             silence: tally.silence(at),

@@ -15,13 +15,23 @@ const NAMES_MAX: usize = 2;
 /// Shows a run line by line.
 pub(super) struct Lines {
     out: Box<dyn Write + Send>,
+    pace: Pace,
     said: Duration,
+}
+
+/// Whether lines come at a steady pace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Every few seconds.
+    Steady,
+    /// Only when there is news.
+    NewsAlone,
 }
 
 impl Lines {
     /// Writes to `out`; what cannot be written is lost, because a closed log must not end a run.
-    pub(super) fn new(out: Box<dyn Write + Send>) -> Self {
-        Self { out, said: Duration::ZERO }
+    pub(super) fn new(out: Box<dyn Write + Send>, pace: Pace) -> Self {
+        Self { out, pace, said: Duration::ZERO }
     }
 }
 
@@ -32,7 +42,8 @@ impl Show for Lines {
             text.push_str(line);
             text.push('\n');
         }
-        if at.saturating_sub(self.said) >= PROGRESS_LINE_INTERVAL {
+        let is_due = at.saturating_sub(self.said) >= PROGRESS_LINE_INTERVAL;
+        if is_due && self.pace == Pace::Steady {
             self.said = at;
             if let Some(line) = line(glance) {
                 text.push_str(&line);
@@ -120,7 +131,7 @@ mod tests {
     /// The lines of a run that is looked at every half second until `end`.
     fn shown(events: &[(u64, Event)], end: u64) -> String {
         let paper = Paper::default();
-        let mut lines = Lines::new(Box::new(paper.clone()));
+        let mut lines = Lines::new(Box::new(paper.clone()), Pace::Steady);
         let mut tally = Tally::default();
         let mut events = events.iter().peekable();
         for half in 0..=end * 2 {
@@ -163,6 +174,19 @@ mod tests {
                  nothing acknowledged for 7.0 s  shop.orders",
             ]
         );
+    }
+
+    #[test]
+    fn without_a_pace_only_news_is_shown() {
+        let paper = Paper::default();
+        let mut lines = Lines::new(Box::new(paper.clone()), Pace::NewsAlone);
+        let mut tally = Tally::default();
+        for (second, event) in loading() {
+            tally.apply(seconds(second), &event);
+        }
+        lines.show(seconds(9), &Glance::of(&tally, seconds(9)), &["failed: x".to_owned()]);
+        lines.show(seconds(19), &Glance::of(&tally, seconds(19)), &[]);
+        assert_eq!(paper.text(), "failed: x\n");
     }
 
     #[test]
