@@ -12,9 +12,11 @@ mod tables;
 mod timeline;
 mod verification;
 
+use std::time::Duration;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::report::format::{cut, one_line};
+use crate::report::format::{cut, duration, one_line};
 use crate::report::text::verdicts;
 use crate::report::value::Report;
 
@@ -24,7 +26,7 @@ const SCRIPT: &str = include_str!("html/script.js");
 /// What a browser may use of the page: this style and this script, by their SHA-256, and nothing
 /// from anywhere else.
 const POLICY: &str = "default-src 'none'; \
-    style-src 'sha256-qEe0BPBFJSJObelQsiLVUfk7PtGTJzNKCCSzb0qg2XU='; \
+    style-src 'sha256-Hg5Fdf+h3enYzjp/1pnBJjcv0RlVngIq2eJ0jDdn/Yc='; \
     script-src 'sha256-cOjPLbbw873c8dhiiCEend5I4dkeKs8eSND667OT4vo='; \
     base-uri 'none'; form-action 'none'";
 
@@ -55,8 +57,8 @@ pub fn page(report: &Report) -> String {
                 (facts::header(report))
                 main {
                     (facts::balance(report))
-                    (facts::figures(report))
                     (facts::phases(report))
+                    (facts::figures(report))
                     (problems::sections(report))
                     @if let Some(verification) = &report.verification {
                         (verification::section_of(verification))
@@ -89,16 +91,26 @@ fn words(text: &str) -> String {
     cut(&one_line(text), TEXT_MAX)
 }
 
-/// A latency in three digits: `0.42 ms`, `12.3 ms`, `1.20 s`.
+/// A latency in three digits: `420 µs`, `12.3 ms`, `1.20 s`.
 fn latency(seconds: f64) -> String {
-    let (value, unit) = if seconds < 0.9995 { (seconds * 1000.0, "ms") } else { (seconds, "s") };
+    // What would be rounded to 1000 belongs to the next unit.
+    let (value, unit) = match seconds {
+        0.0 => return "0 ms".to_owned(),
+        seconds if seconds < 0.000_999_5 => return format!("{:.0} µs", seconds * 1e6),
+        seconds if seconds < 0.999_5 => (seconds * 1000.0, "ms"),
+        seconds => (seconds, "s"),
+    };
     let decimals = match value {
-        0.0 => 0,
         value if value < 9.995 => 2,
         value if value < 99.95 => 1,
         _ => 0,
     };
     format!("{value:.decimals$} {unit}")
+}
+
+/// A stretch of time: in three digits where it is short, else in its two largest units.
+fn lasting(time: Duration) -> String {
+    if time < Duration::from_secs(1) { latency(time.as_secs_f64()) } else { duration(time) }
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ mod rejects;
 mod replica_set;
 mod resume;
 mod salvage;
+mod shown;
 mod splitting;
 mod time_series;
 mod tls;

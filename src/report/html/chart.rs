@@ -15,6 +15,12 @@ const HEIGHT: f64 = 190.0;
 const PLOT_TOP: f64 = 16.0;
 const PLOT_HEIGHT: f64 = 150.0;
 
+/// The width of the scale beside it.
+const SCALE_WIDTH: f64 = 62.0;
+
+/// A mark farther to the right has its text to its left, where there is room.
+const MARK_SHARE_MAX: f64 = 0.92;
+
 /// The width of the stretched part in units of its own.
 const PLOT_WIDTH: f64 = 1000.0;
 
@@ -97,10 +103,14 @@ impl Chart<'_> {
                         }
                     }
                 }
-                svg.drawing width="100%" height=(number(HEIGHT)) role="img"
-                    aria-label=(self.summary) {
-                    (self.grid())
-                    (self.plot())
+                div.drawing {
+                    svg.scale width=(number(SCALE_WIDTH)) height=(number(HEIGHT)) aria-hidden="true" {
+                        (self.scale())
+                    }
+                    svg width="100%" height=(number(HEIGHT)) role="img" aria-label=(self.summary) {
+                        (self.grid())
+                        (self.plot())
+                    }
                 }
             }
         }
@@ -110,16 +120,27 @@ impl Chart<'_> {
         let bottom = PLOT_TOP + PLOT_HEIGHT;
         html! {
             @for value in self.axis.values() {
-                @let y = PLOT_TOP + self.height_of(value);
-                line.grid x1="0" x2="100%" y1=(number(y)) y2=(number(y)) {}
-                @if value > 0.0 {
-                    text.tick x="0" y=(number(y - 4.0)) { ((self.label)(value)) }
-                }
+                @let y = number(PLOT_TOP + self.height_of(value));
+                line.grid x1="0" x2="100%" y1=(y) y2=(y) {}
             }
             @for at in marks(self.end) {
-                @let x = percent(at / self.end);
+                @let share = at / self.end;
+                @let x = percent(share);
+                @let anchor = if share > MARK_SHARE_MAX { "end" } else { "start" };
                 line.mark x1=(x) x2=(x) y1=(number(bottom)) y2=(number(bottom + 5.0)) {}
-                text.tick x=(x) y=(number(bottom + 18.0)) { (moment(at)) }
+                text.tick x=(x) y=(number(bottom + 18.0)) text-anchor=(anchor) { (moment(at)) }
+            }
+        }
+    }
+
+    /// What is written beside the grid.
+    fn scale(&self) -> Markup {
+        html! {
+            @for value in self.axis.values() {
+                @let y = number(PLOT_TOP + self.height_of(value) + 4.0);
+                text.tick x=(number(SCALE_WIDTH - 8.0)) y=(y) text-anchor="end" {
+                    @if value > 0.0 { (short(&(self.label)(value))) } @else { "0" }
+                }
             }
         }
     }
@@ -230,6 +251,16 @@ pub(super) fn number(value: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
+/// A value with its unit, without digits that say nothing: `5 MB/s` for `5.00 MB/s`.
+fn short(text: &str) -> String {
+    match text.split_once(' ') {
+        Some((value, unit)) if value.contains('.') => {
+            format!("{} {unit}", value.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text.to_owned(),
+    }
+}
+
 /// A share as a coordinate.
 fn percent(share: f64) -> String {
     format!("{}%", number((share.clamp(0.0, 1.0) * 1000.0).round() / 10.0))
@@ -260,6 +291,15 @@ mod tests {
         assert!(chart.contains("d=\"M0 25H1000\""), "5 of 6 steps: {chart}");
         assert!(chart.contains("<title>at 0</title>"));
         assert!(chart.contains(">2 u<") && chart.contains(">6 u<"), "{chart}");
+    }
+
+    #[test]
+    fn a_scale_has_no_needless_digits() {
+        for (text, expected) in
+            [("5.00 MB/s", "5 MB/s"), ("2.50 k/s", "2.5 k/s"), ("1,000", "1,000"), ("0 ms", "0 ms")]
+        {
+            assert_eq!(short(text), expected);
+        }
     }
 
     #[test]

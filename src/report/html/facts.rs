@@ -5,8 +5,8 @@ use std::time::Duration;
 use maud::{Markup, html};
 
 use super::chart::{Part, bar};
-use super::{latency, section, words};
-use crate::report::format::{byte_rate, bytes, count, counted, duration, percent, rate};
+use super::{lasting, latency, section, words};
+use crate::report::format::{byte_rate, bytes, count, counted, percent, rate};
 use crate::report::tally::Balance;
 use crate::report::text::{Paint, special, verdicts};
 use crate::report::value::{OptionValue, Report};
@@ -45,12 +45,10 @@ pub(super) fn balance(report: &Report) -> Markup {
     let sides = parts(balance);
     let content = html! {
         dl.equation {
-            (term("read", "read", balance.read))
+            (term(None, "read", "read", balance.read))
             @for (place, (class, name, amount)) in sides.into_iter().enumerate() {
-                span.sign aria-hidden="true" {
-                    @if place > 0 { "+" } @else if report.is_balanced { "=" } @else { "≠" }
-                }
-                (term(class, name, amount))
+                @let sign = if place > 0 { "+" } else if report.is_balanced { "=" } else { "≠" };
+                (term(Some(sign), class, name, amount))
             }
         }
         (bar("What became of the documents", &sides.map(|(class, name, amount)| Part {
@@ -86,12 +84,22 @@ fn parts(balance: &Balance) -> [(&'static str, &'static str, u64); 4] {
     ]
 }
 
-fn term(class: &str, name: &str, amount: u64) -> Markup {
-    let class = if amount == 0 { format!("{class} none") } else { class.to_owned() };
+fn term(sign: Option<&str>, class: &str, name: &str, amount: u64) -> Markup {
+    let style = if amount == 0 { format!("{class} none") } else { class.to_owned() };
     html! {
         div.term {
-            dt { svg.swatch width="9" height="9" aria-hidden="true" { rect class=(class) width="9" height="9" rx="2" {} } (name) }
-            dd class=(class) { (count(amount)) }
+            @if let Some(sign) = sign { span.sign aria-hidden="true" { (sign) } }
+            dt { @if sign.is_some() { (swatch(class)) } (name) }
+            dd class=(style) { (count(amount)) }
+        }
+    }
+}
+
+/// The colour of a part of a bar.
+fn swatch(class: &str) -> Markup {
+    html! {
+        svg.swatch width="9" height="9" aria-hidden="true" {
+            rect class=(class) width="9" height="9" rx="2" {}
         }
     }
 }
@@ -192,7 +200,7 @@ fn amounts(report: &Report) -> [Figure; 4] {
             name: "Indexes",
             value: indexes,
             more: match totals.indexes_failed as u64 {
-                0 => format!("{} of build time", duration(times.index_builds)),
+                0 => format!("{} of build time", lasting(times.index_builds)),
                 failed => format!("{} not built", count(failed)),
             },
         },
@@ -225,7 +233,7 @@ pub(super) fn phases(report: &Report) -> Markup {
         .map(|(class, name, time)| Part {
             class,
             amount: time.as_secs_f64(),
-            tip: format!("{name}: {}", duration(*time)),
+            tip: format!("{name}: {}", lasting(*time)),
         })
         .collect();
     let content = html! {
@@ -233,13 +241,13 @@ pub(super) fn phases(report: &Report) -> Markup {
         ul.stages {
             @for (class, name, time) in &stages {
                 li {
-                    svg.swatch width="9" height="9" aria-hidden="true" { rect class=(class) width="9" height="9" rx="2" {} }
-                    (name) " " b { (duration(*time)) }
+                    (swatch(class))
+                    (name) " " b { (lasting(*time)) }
                 }
             }
         }
     };
-    section("times", &format!("Time: {}", duration(times.total)), &content)
+    section("times", &format!("Time: {}", lasting(times.total)), &content)
 }
 
 /// What was given, and the two sides.

@@ -93,20 +93,10 @@ fn rejections(report: &Report) -> Markup {
 
 fn refused(failure: &FailureSum<'_>) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Rejected documents" {
-            table {
-                thead { tr { th { "Collection" } th { "_id" } th { "Message" } } }
-                tbody {
-                    @for (namespace, sample) in &failure.samples {
-                        tr {
-                            th.name scope="row" { code { (words(&namespace.to_string())) } }
-                            td { code { (words(&sample.id)) } }
-                            td.message { (words(&sample.message)) }
-                        }
-                    }
-                }
-            }
-        }
+        (list(failure.samples.iter().map(|(namespace, sample)| html! {
+            code { (words(&namespace.to_string())) " _id " (words(&sample.id)) }
+            p.quiet { (words(&sample.message)) }
+        })))
         @let more = failure.count.saturating_sub(failure.samples.len() as u64);
         @if more > 0 { p.quiet { "and " (count(more)) " more" } }
     }

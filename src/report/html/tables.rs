@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use maud::{Markup, html};
 
 use super::problems::further;
-use super::{ROWS_MAX, latency, section, words};
-use crate::report::format::{bytes, count, duration, rate};
+use super::{ROWS_MAX, lasting, latency, section, words};
+use crate::report::format::{bytes, count, rate};
 use crate::report::rate::per_second;
 use crate::report::value::{CollectionReport, CollectionState, IndexReport, Report};
 
@@ -94,7 +94,7 @@ fn cells(one: &CollectionReport) -> Vec<Cell> {
     });
     let time = one
         .data_time
-        .map_or_else(Cell::none, |time| Cell::number(duration(time), time.as_secs_f64()));
+        .map_or_else(Cell::none, |time| Cell::number(lasting(time), time.as_secs_f64()));
     let quantile = |seconds: f64| match one.latency.count {
         0 => Cell::none(),
         _ => Cell::number(latency(seconds), seconds),
@@ -162,18 +162,18 @@ pub(super) fn indexes(report: &Report) -> Markup {
 fn index(collection: &CollectionReport, index: &IndexReport) -> Markup {
     let time = index
         .build_time
-        .map_or_else(Cell::none, |time| Cell::number(duration(time), time.as_secs_f64()));
+        .map_or_else(Cell::none, |time| Cell::number(lasting(time), time.as_secs_f64()));
     let state = match (&index.error, index.is_built) {
-        (Some(error), _) => format!("not built: {}", words(error)),
-        (None, true) => "built".to_owned(),
-        (None, false) => "not finished".to_owned(),
+        (Some(_), _) => "not built",
+        (None, true) => "built",
+        (None, false) => "not finished",
     };
     html! {
         tr {
             th.name scope="row" { code { (words(&collection.namespace.to_string())) } }
             td { code { (words(&index.name)) } }
             (time.draw())
-            td.wrong[index.error.is_some()].message[index.error.is_some()] { (state) }
+            td.wrong[index.error.is_some()] { (state) }
         }
     }
 }

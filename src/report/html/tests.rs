@@ -106,12 +106,8 @@ fn hostile() -> crate::report::Report {
 #[test]
 fn what_others_say_is_never_markup() {
     let page = page(&hostile());
-    let (plain, hostile) = (samples::with_failures(), tags(&page));
-    let known = super::page(&plain);
-    assert_eq!(page.matches("<script").count(), known.matches("<script").count());
-    for tag in hostile {
-        let name = tag.split([' ', '>']).next().unwrap_or_default();
-        assert!(!["img", "b", "iframe"].contains(&name) || tag == "b", "<{tag}>");
+    assert_eq!(page.matches("<script").count(), 1);
+    for tag in tags(&page) {
         assert!(!tag.contains("evil"), "<{tag}>");
     }
     assert!(!page.contains("<img") && !page.contains("d<b>"));
@@ -292,7 +288,9 @@ fn every_tag_is_closed_in_order() {
 fn latencies_have_three_digits() {
     for (seconds, text) in [
         (0.0, "0 ms"),
-        (0.000_42, "0.42 ms"),
+        (0.000_000_8, "1 µs"),
+        (0.000_42, "420 µs"),
+        (0.000_999_6, "1.00 ms"),
         (0.012_34, "12.3 ms"),
         (0.9994, "999 ms"),
         (0.9996, "1.00 s"),

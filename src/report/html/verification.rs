@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::problems::{further, list};
-use super::{LINES_MAX, section, words};
-use crate::report::format::{count, counted, duration};
+use super::{LINES_MAX, lasting, section, words};
+use crate::report::format::{count, counted};
 use crate::report::verification::{Agreement, Deviation, Verification, VerifiedCollection};
 
 /// The comparison, and what differs.
@@ -23,7 +23,7 @@ pub(super) fn section_of(verification: &Verification) -> Markup {
         p.quiet {
             (counted(totals.documents_dump, "document", "documents")) " of the dump and "
             (count(totals.documents_target)) " of the target compared in "
-            (duration(verification.time)) "."
+            (lasting(verification.time)) "."
         }
         @for one in differing.into_iter().take(LINES_MAX) { (collection(one)) }
         (further(more))
