@@ -53,6 +53,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("futures_util", &["load", "target", "command::verify"]),
     ("rayon", &["load", "command", "seed"]),
     ("indicatif", &["report::progress"]),
+    ("maud", &["report::html"]),
     ("strsim", &["plan", "cli::mongorestore"]),
     ("walkdir", &["dump"]),
     ("percent_encoding", &["dump", "target"]),
