@@ -5,6 +5,7 @@
 //! and dumps become text and never markup.
 
 mod axis;
+mod bound;
 mod chart;
 mod facts;
 mod problems;
@@ -26,7 +27,7 @@ const SCRIPT: &str = include_str!("html/script.js");
 /// What a browser may use of the page: this style and this script, by their SHA-256, and nothing
 /// from anywhere else.
 const POLICY: &str = "default-src 'none'; \
-    style-src 'sha256-Hg5Fdf+h3enYzjp/1pnBJjcv0RlVngIq2eJ0jDdn/Yc='; \
+    style-src 'sha256-UkSQhQWkNZrup5TQB71zz6MZZv69cxJXdzganioCXvw='; \
     script-src 'sha256-cOjPLbbw873c8dhiiCEend5I4dkeKs8eSND667OT4vo='; \
     base-uri 'none'; form-action 'none'";
 
@@ -58,6 +59,7 @@ pub fn page(report: &Report) -> String {
                 main {
                     (facts::balance(report))
                     (facts::phases(report))
+                    (bound::bound(report))
                     (facts::figures(report))
                     (problems::sections(report))
                     @if let Some(verification) = &report.verification {
@@ -82,6 +84,15 @@ fn section(id: &str, title: &str, content: &Markup) -> Markup {
         section id=(id) {
             h2 { (title) }
             (content)
+        }
+    }
+}
+
+/// The colour of a part of a bar.
+fn swatch(class: &str) -> Markup {
+    html! {
+        svg.swatch width="9" height="9" aria-hidden="true" {
+            rect class=(class) width="9" height="9" rx="2" {}
         }
     }
 }

@@ -8,9 +8,11 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::exit::ExitStatus;
+use crate::report::bound::Bound;
 use crate::report::event::{Event, Phase};
 use crate::report::tally::{Balance, CollectionTally, Tally};
 use crate::report::value::{Outcome, Report};
+use crate::sample::IndexStage;
 
 /// The name and version of the lines; a change that breaks readers raises the number.
 pub const SCHEMA: &str = "restorm.event/1";
@@ -84,12 +86,14 @@ pub enum Live<'a> {
         collection: String,
         /// The indexes that one command builds.
         indexes: &'a [String],
-        /// What the server does.
-        stage: &'a str,
+        /// What the server does: `scanning`, `sorting`, `inserting` or `committing`.
+        stage: &'static str,
         /// Documents or keys that are done with in this stage.
         done: u64,
-        /// All of them.
+        /// All of them; zero where that is not told.
         total: u64,
+        /// The share of the whole build that is done, 0 to 1.
+        fraction: f64,
     },
     /// An index stands.
     IndexBuilt {
@@ -175,7 +179,7 @@ pub enum Live<'a> {
 }
 
 /// How far a run is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Progress {
     /// The stage; null before the first one.
     pub phase: Option<&'static str>,
@@ -219,6 +223,10 @@ pub struct Progress {
     pub oplog_entries: u64,
     /// How long nothing has been answered, while documents are written.
     pub silent_seconds: Option<f64>,
+    /// What the run waits for; null where there is no telling.
+    pub bound_by: Option<Bound>,
+    /// Why that is believed.
+    pub bound_evidence: Option<String>,
 }
 
 /// What a run came to.
@@ -239,8 +247,17 @@ pub struct Ended<'a> {
     indexes: usize,
     indexes_built: usize,
     indexes_failed: usize,
+    bound_by: Option<BoundBy<'a>>,
     ledger: Option<&'a str>,
     resume_command: Option<&'a str>,
+}
+
+/// What a run waited for most.
+#[derive(Clone, Debug, Serialize)]
+struct BoundBy<'a> {
+    by: Bound,
+    evidence: &'a [String],
+    advice: &'a str,
 }
 
 impl<'a> Live<'a> {
@@ -263,6 +280,11 @@ impl<'a> Live<'a> {
             indexes: totals.indexes,
             indexes_built: totals.indexes_built,
             indexes_failed: totals.indexes_failed,
+            bound_by: report.bound_by.as_ref().map(|bound| BoundBy {
+                by: bound.by,
+                evidence: &bound.evidence,
+                advice: &bound.advice,
+            }),
             ledger: report.ledger.as_deref(),
             resume_command,
         }))
@@ -306,9 +328,10 @@ impl<'a> Live<'a> {
             Event::IndexProgressed { collection, progress } => Self::IndexProgressed {
                 collection: name(*collection)?,
                 indexes: &progress.indexes,
-                stage: &progress.stage,
+                stage: stage(progress.stage),
                 done: progress.done,
                 total: progress.total,
+                fraction: progress.fraction(),
             },
             Event::IndexBuilt { collection, index, took } => Self::IndexBuilt {
                 collection: name(*collection)?,
@@ -376,6 +399,16 @@ pub(super) fn word(phase: Phase) -> &'static str {
         Phase::TimeToLive => "time_to_live",
         Phase::Views => "views",
         Phase::Ended => "ended",
+    }
+}
+
+/// The word for what a server does to build indexes.
+fn stage(stage: IndexStage) -> &'static str {
+    match stage {
+        IndexStage::Scanning => "scanning",
+        IndexStage::Sorting => "sorting",
+        IndexStage::Inserting => "inserting",
+        IndexStage::Committing => "committing",
     }
 }
 

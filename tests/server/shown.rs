@@ -10,7 +10,13 @@ const DOCUMENTS: i32 = 3000;
 /// Orders of which two have the same number, with an index that this keeps from being built.
 fn dump() -> Dump {
     let orders: Vec<_> = (0..DOCUMENTS)
-        .map(|id| document(&[int("_id", id), int("number", if id == 1 { 2 } else { id }), string("text", "<b>")]))
+        .map(|id| {
+            document(&[
+                int("_id", id),
+                int("number", if id == 1 { 2 } else { id }),
+                string("text", "<b>"),
+            ])
+        })
         .collect();
     let metadata = json!({ "indexes": [
         { "v": 2, "key": { "number": 1 }, "name": "number_1", "unique": true },

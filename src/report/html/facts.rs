@@ -5,7 +5,7 @@ use std::time::Duration;
 use maud::{Markup, html};
 
 use super::chart::{Part, bar};
-use super::{lasting, latency, section, words};
+use super::{lasting, latency, section, swatch, words};
 use crate::report::format::{byte_rate, bytes, count, counted, percent, rate};
 use crate::report::tally::Balance;
 use crate::report::text::{Paint, special, verdicts};
@@ -91,15 +91,6 @@ fn term(sign: Option<&str>, class: &str, name: &str, amount: u64) -> Markup {
             @if let Some(sign) = sign { span.sign aria-hidden="true" { (sign) } }
             dt { @if sign.is_some() { (swatch(class)) } (name) }
             dd class=(style) { (count(amount)) }
-        }
-    }
-}
-
-/// The colour of a part of a bar.
-fn swatch(class: &str) -> Markup {
-    html! {
-        svg.swatch width="9" height="9" aria-hidden="true" {
-            rect class=(class) width="9" height="9" rx="2" {}
         }
     }
 }

@@ -170,7 +170,7 @@ fn the_verdict_is_that_of_the_summary() {
 }
 
 /// Each field of a report, and words of the page that show it.
-const SHOWN: [(&str, &str); 22] = [
+const SHOWN: [(&str, &str); 23] = [
     ("schema", "restorm.report/1"),
     ("tool_version", "<dt>restorm</dt>"),
     ("outcome", "<h1"),
@@ -182,6 +182,7 @@ const SHOWN: [(&str, &str); 22] = [
     ("times", "id=\"times\""),
     ("latency", "<dt>Latency, p50 and p99</dt>"),
     ("timeline", "id=\"timeline\""),
+    ("bound_by", "id=\"bound\""),
     ("target", "<dt>Target</dt>"),
     ("dump", "<dt>Dump</dt>"),
     ("options", "<h3>Settings</h3>"),

@@ -32,7 +32,7 @@ fn events() -> Vec<Event> {
     let progress = IndexProgress {
         namespace: "shop.orders".into(),
         indexes: vec![text()],
-        stage: "scanning".into(),
+        stage: IndexStage::Inserting,
         done: 3,
         total: 10,
     };

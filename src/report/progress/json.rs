@@ -110,6 +110,8 @@ fn progress(glance: &Glance) -> Progress {
         indexes: glance.indexes.1,
         oplog_entries: glance.oplog.0,
         silent_seconds: glance.silence.map(|silence| silence.as_secs_f64()),
+        bound_by: glance.bound.as_ref().map(|(by, _)| *by),
+        bound_evidence: glance.bound.as_ref().map(|(_, evidence)| evidence.clone()),
     }
 }
 
