@@ -27,7 +27,7 @@ const SCRIPT: &str = include_str!("html/script.js");
 /// What a browser may use of the page: this style and this script, by their SHA-256, and nothing
 /// from anywhere else.
 const POLICY: &str = "default-src 'none'; \
-    style-src 'sha256-UkSQhQWkNZrup5TQB71zz6MZZv69cxJXdzganioCXvw='; \
+    style-src 'sha256-u6mcF4a2Yr7Ie04+C5QPxXq3hu24zsvDczejYYlCCTg='; \
     script-src 'sha256-cOjPLbbw873c8dhiiCEend5I4dkeKs8eSND667OT4vo='; \
     base-uri 'none'; form-action 'none'";
 
