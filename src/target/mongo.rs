@@ -20,6 +20,7 @@ pub mod merge;
 mod outcome;
 mod product;
 mod special;
+pub mod survey;
 pub mod uri;
 mod uuids;
 
