@@ -6,7 +6,7 @@ use crate::report::Verbosity;
 use crate::report::format::{bytes, columns, count, counted, cut, duration, left, one_line, right};
 use crate::report::survey::{
     BeforeAndAfter, Deployment, FieldInventory, NamespaceDifference, Survey, SurveyReport,
-    SurveyedField, SurveyedNamespace, SurveyedServer,
+    SurveyTotals, SurveyedField, SurveyedNamespace, SurveyedServer,
 };
 use crate::report::text::{LABEL_COLUMNS, Summary, about};
 
@@ -20,7 +20,7 @@ const NAME_COLUMNS_MIN: usize = 12;
 const UNKNOWN: &str = "-";
 
 const HEADER: [&str; 8] =
-    ["collection", "documents", "data", "average", "on disk", "ratio", "indexes", "of them"];
+    ["collection", "documents", "data", "average", "on disk", "ratio", "indexes", "index size"];
 
 impl Summary {
     /// A survey that is a run of its own.
@@ -76,7 +76,7 @@ impl Summary {
 
     fn details(&mut self, one: &SurveyedNamespace) {
         self.line("");
-        self.line(&format!("  {}", one.namespace));
+        self.line(&cut(&format!("  {}", one.namespace), self.rows(self.style.width)));
         if let Some(indexes) = &one.indexes {
             for (place, index) in indexes.iter().enumerate() {
                 let label = if place == 0 { "indexes" } else { "" };
@@ -89,14 +89,25 @@ impl Summary {
         if let Some(fields) = &one.fields {
             self.fields(fields);
         }
-        for (place, sample) in one.samples.iter().enumerate() {
-            let label = if place == 0 { "documents" } else { "" };
-            let cut_off = if sample.is_cut {
-                format!(" … (a part of {})", bytes(sample.bytes))
+        self.samples(one);
+    }
+
+    /// Documents are shown as far as a line goes, or whole where everything is asked for: a program
+    /// may want to read them.
+    fn samples(&mut self, one: &SurveyedNamespace) {
+        if one.samples.is_empty() {
+            return;
+        }
+        let number = counted(one.samples.len() as u64, "document", "documents");
+        self.detail("examples", &number);
+        for sample in &one.samples {
+            let part = if sample.is_cut {
+                format!("(a part of {}) ", bytes(sample.bytes))
             } else {
                 String::new()
             };
-            self.detail(label, &format!("{}{cut_off}", one_line(&sample.json)));
+            let line = format!("      {part}{}", one_line(&sample.json));
+            self.line(&cut(&line, self.rows(self.style.width)));
         }
     }
 
@@ -144,7 +155,7 @@ impl Summary {
         let Some(after) = &survey.after else {
             return;
         };
-        self.heading("survey", &server(&after.server));
+        self.heading("survey", &format!("{}{}", server(&after.server), density(&after.totals)));
         self.line("");
         let before = survey.before.as_ref();
         let mut largest: Vec<_> = after.namespaces.iter().collect();
@@ -156,12 +167,14 @@ impl Summary {
         if after.namespaces.len() > 1 {
             rows.push(change_total(before, after));
         }
-        for line in changes_aligned(&rows, self.style.width) {
-            self.line(&line);
-        }
+        let mut lines = changes_aligned(&rows, self.style.width);
         if more > 0 {
             let number = counted(more as u64, "collection", "collections");
-            self.line(&format!("  and {number} more (-v lists all)"));
+            // The sums stand last.
+            lines.insert(lines.len() - 1, format!("  and {number} more (-v lists all)"));
+        }
+        for line in lines {
+            self.line(&line);
         }
         let differences = survey.difference.iter().flat_map(|all| &all.namespaces);
         let mut lines: Vec<_> = differences.flat_map(changed).collect();
@@ -191,6 +204,18 @@ fn server(server: &SurveyedServer) -> String {
         (Deployment::Standalone, None) => "standalone".to_owned(),
     });
     parts.join(", ")
+}
+
+/// How densely data is stored, where that is known.
+fn density(totals: &SurveyTotals) -> String {
+    match (totals.compression_ratio, totals.average_document_bytes) {
+        (Some(_), Some(_)) => format!(
+            "; compressed {} to 1, {} a document",
+            times(totals.compression_ratio),
+            average(totals.average_document_bytes)
+        ),
+        _ => String::new(),
+    }
 }
 
 fn has_details(one: &SurveyedNamespace) -> bool {
@@ -388,4 +413,82 @@ fn line(namespace: &Namespace, what: &str, names: &[String]) -> String {
     let more = names.len() - shown.len();
     let more = if more > 0 { format!(" and {} more", count(more as u64)) } else { String::new() };
     format!("{namespace}: {what}: {}{more}", shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::survey::samples;
+    use crate::report::text::{Colour, Style, summary, surveyed};
+    use crate::report::value::samples as reports;
+    use crate::report::{BeforeAndAfter, Verbosity};
+
+    const STYLE: Style = Style { colour: Colour::Never, width: 100, verbosity: Verbosity::Normal };
+
+    #[test]
+    fn a_survey_is_a_table_with_details() {
+        let text = surveyed(&samples::report(), &STYLE);
+        let expected = r#"  server     mongodb://127.0.0.1:27017
+             MongoDB 6.0.5, wiredTiger, replica set rs0 of 3 members
+  holds      2 collections, 1 view, 300,010 documents; found out in 1.5 s
+
+  collection   documents     data  average  on disk  ratio  indexes  index size
+  shop.orders    300,000  48.0 MB    160 B  12.0 MB    4.0        2     6.20 MB
+  shop.items          10  2.00 kB    200 B  4.10 kB    0.5        1     4.10 kB
+  shop.recent       view
+  all            300,010  48.0 MB    160 B  12.0 MB    4.0        3     6.20 MB
+
+  shop.orders
+    indexes    _id_ {"_id":1}, 4.20 MB
+               at_1 {"at":1}, 2.00 MB
+    fields     of the 1,000 documents that were looked at
+      _id            100 %  objectId
+      customer       100 %  object
+      customer.name   34 %  string 300, null 40
+    examples   2 documents
+      {"_id":1}
+      (a part of 70.0 kB) {"_id":2
+
+  shop.items
+    indexes    _id_ {"_id":1}, 4.10 kB
+
+  notes      2
+    3 collections are not surveyed: the time for it was over
+    shop.items: its documents cannot be read: not authorized on shop
+"#;
+        assert_eq!(text, expected, "{text}");
+    }
+
+    #[test]
+    fn a_restore_tells_before_and_after() {
+        let mut report = reports::clean();
+        report.survey = Some(samples::before_and_after());
+        let text = summary(&report, &STYLE);
+        let (_, text) = text.split_once("\n\n  survey ").expect("there is one");
+        let (text, _) = text.split_once("\n\n  skipped").expect("more follows");
+        let expected = "    \
+MongoDB 6.0.5, wiredTiger, replica set rs0 of 3 members; compressed 4.0 to 1, 160 B a document
+
+  collection          documents                data             on disk             indexes
+  shop.orders   1,000 → 300,000    160 kB → 48.0 MB    100 kB → 12.0 MB    200 kB → 6.20 MB
+  shop.items       10 →      10   2.00 kB → 2.00 kB   4.10 kB → 4.10 kB   4.10 kB → 4.10 kB
+  shop.recent          new view
+  all           1,010 → 300,010    162 kB → 48.0 MB    104 kB → 12.0 MB    204 kB → 6.20 MB
+
+    shop.orders: new indexes: at_1
+    shop.orders: new fields: customer, customer.name
+    shop.orders: fields that are gone: name
+    3 collections are not surveyed: the time for it was over
+    shop.items: its documents cannot be read: not authorized on shop";
+        assert_eq!(text, expected, "{text}");
+    }
+
+    #[test]
+    fn what_was_there_before_may_not_be_known() {
+        let mut report = reports::clean();
+        report.survey = Some(BeforeAndAfter::new(None, Some(samples::after())));
+        let text = summary(&report, &STYLE);
+        assert!(text.contains("- → 300,000"), "{text}");
+        report.survey = Some(BeforeAndAfter::new(Some(samples::before()), None));
+        assert!(!summary(&report, &STYLE).contains("survey"), "the report says why");
+    }
 }
