@@ -1,6 +1,6 @@
 //! What is done about collections of a plan that the target has already.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use crate::error::{Error, ErrorKind};
 use crate::facts::ServerFacts;
@@ -18,7 +18,7 @@ use crate::plan::{CollectionPlan, Creation, ExistingPolicy, RestorePlan, Skipped
 pub fn settle(
     plan: &mut RestorePlan,
     policy: ExistingPolicy,
-    begun: &HashSet<Namespace>,
+    begun: &BTreeSet<Namespace>,
 ) -> Result<usize, Error> {
     let exists = |one: &CollectionPlan| exists(one, begun);
     match policy {
@@ -42,7 +42,7 @@ pub fn settle(
     }
 }
 
-fn exists(one: &CollectionPlan, begun: &HashSet<Namespace>) -> bool {
+fn exists(one: &CollectionPlan, begun: &BTreeSet<Namespace>) -> bool {
     one.creation != Creation::Create && !begun.contains(&one.namespace)
 }
 
@@ -61,7 +61,7 @@ fn refused(found: &[&CollectionPlan]) -> Error {
 pub fn may_hold(
     plan: &RestorePlan,
     facts: &ServerFacts,
-    begun: &HashSet<Namespace>,
+    begun: &BTreeSet<Namespace>,
 ) -> Vec<Namespace> {
     let kinds: HashMap<&Namespace, &str> =
         facts.existing.iter().map(|there| (&there.namespace, there.kind.as_str())).collect();
@@ -126,7 +126,7 @@ mod tests {
         plan(&inventory, Selection { existing: policy, ..Selection::default() }, facts)
     }
 
-    fn begun(names: &[&str]) -> HashSet<Namespace> {
+    fn begun(names: &[&str]) -> BTreeSet<Namespace> {
         names.iter().map(|name| Namespace::new("shop", *name)).collect()
     }
 
@@ -170,7 +170,7 @@ mod tests {
     fn views_and_what_is_gone_on_with_hold_nothing() {
         let facts = facts(&[("a", "collection"), ("b", "view"), ("t", "timeseries")]);
         let mut plan = planned(ExistingPolicy::Drop, &["a", "b", "c", "t"], &facts);
-        let hold = |plan: &RestorePlan, begun: &HashSet<Namespace>| {
+        let hold = |plan: &RestorePlan, begun: &BTreeSet<Namespace>| {
             let mut names: Vec<_> =
                 may_hold(plan, &facts, begun).iter().map(Namespace::full).collect();
             names.sort();

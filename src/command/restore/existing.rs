@@ -1,6 +1,6 @@
 //! What is done about collections that the target has already, before anything is touched.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use crate::command::restore::{Destination, Found, RestoreOptions, keeping};
 use crate::error::{Error, ErrorKind};
@@ -48,7 +48,7 @@ pub(super) async fn settle(
     let policy = found.options.selection.existing;
     let is_occupied_refused = found.options.occupied == OccupiedPolicy::Refused;
     let asks = matches!(policy, ExistingPolicy::Refuse | ExistingPolicy::Skip);
-    let begun = if asks || is_occupied_refused { keeping::begun(found)? } else { HashSet::new() };
+    let begun = if asks || is_occupied_refused { keeping::begun(found)? } else { BTreeSet::new() };
     if is_occupied_refused {
         let may_hold = existing::may_hold(plan, found.facts, &begun);
         let holding = target.holding(&may_hold).await.map_err(|(namespace, error)| {

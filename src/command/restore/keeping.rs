@@ -1,6 +1,6 @@
 //! Where the ledger of a restore is, and what a restore that is resumed takes from it.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use twox_hash::XxHash3_64;
@@ -93,19 +93,19 @@ pub(super) fn keep(found: Found<'_>, plan: &mut RestorePlan) -> Result<Option<Ke
 }
 
 /// The collections on the target that an earlier restore began, where this one goes on with it.
-pub(super) fn begun(found: Found<'_>) -> Result<HashSet<Namespace>, Error> {
+pub(super) fn begun(found: Found<'_>) -> Result<BTreeSet<Namespace>, Error> {
     let Found { options, inventory, facts, .. } = found;
     let LedgerOptions { place, start } = &options.ledger;
     if *start == Start::Anew {
-        return Ok(HashSet::new());
+        return Ok(BTreeSet::new());
     }
     let Some(dump) = fingerprint(inventory)? else {
-        return Ok(HashSet::new());
+        return Ok(BTreeSet::new());
     };
     let places = places(place, &options.dump, &dump, &facts.identity);
     // A ledger that is missing or of something else is refused when it is gone on with.
     let Some(place) = places.iter().find(|place| place.exists()) else {
-        return Ok(HashSet::new());
+        return Ok(BTreeSet::new());
     };
     let history = ledger::history(place)?;
     let begun = history.collections.iter();

@@ -68,8 +68,8 @@ impl Begun {
         let (before, mut after) = (known(before, "before"), known(after, "after"));
         if let Some(after) = after.as_mut().filter(|_| !is_written) {
             after.notes.push(
-                "sizes of files are those of the server's last checkpoint, up to a minute ago: \
-                 this user may not ask for one (fsync)"
+                "sizes of files are those of the server's last checkpoint, up to a minute ago: it \
+                 wrote none when it was asked to (fsync)"
                     .to_owned(),
             );
         }

@@ -155,7 +155,10 @@ impl Summary {
         let Some(after) = &survey.after else {
             return;
         };
-        self.heading("survey", &format!("{}{}", server(&after.server), density(&after.totals)));
+        self.heading("survey", &server(&after.server));
+        if let Some(density) = density(&after.totals) {
+            self.fact("", &density);
+        }
         self.line("");
         let before = survey.before.as_ref();
         let mut largest: Vec<_> = after.namespaces.iter().collect();
@@ -207,15 +210,11 @@ fn server(server: &SurveyedServer) -> String {
 }
 
 /// How densely data is stored, where that is known.
-fn density(totals: &SurveyTotals) -> String {
-    match (totals.compression_ratio, totals.average_document_bytes) {
-        (Some(_), Some(_)) => format!(
-            "; compressed {} to 1, {} a document",
-            times(totals.compression_ratio),
-            average(totals.average_document_bytes)
-        ),
-        _ => String::new(),
-    }
+fn density(totals: &SurveyTotals) -> Option<String> {
+    let of_document = totals.average_document_bytes?;
+    let ratio = totals.compression_ratio?;
+    let (ratio, of_document) = (times(Some(ratio)), average(Some(of_document)));
+    Some(format!("compressed {ratio} to 1, {of_document} a document"))
 }
 
 fn has_details(one: &SurveyedNamespace) -> bool {
@@ -466,7 +465,8 @@ mod tests {
         let (_, text) = text.split_once("\n\n  survey ").expect("there is one");
         let (text, _) = text.split_once("\n\n  skipped").expect("more follows");
         let expected = "    \
-MongoDB 6.0.5, wiredTiger, replica set rs0 of 3 members; compressed 4.0 to 1, 160 B a document
+MongoDB 6.0.5, wiredTiger, replica set rs0 of 3 members
+             compressed 4.0 to 1, 160 B a document
 
   collection          documents                data             on disk             indexes
   shop.orders   1,000 → 300,000    160 kB → 48.0 MB    100 kB → 12.0 MB    200 kB → 6.20 MB
