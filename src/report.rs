@@ -8,6 +8,7 @@
 pub mod event;
 pub mod format;
 pub mod json;
+pub mod latency;
 pub mod lost;
 pub mod mongorestore;
 pub mod progress;
@@ -16,6 +17,7 @@ pub mod rate;
 pub mod survey;
 pub mod tally;
 pub mod text;
+pub mod timeline;
 pub mod value;
 pub mod verification;
 

@@ -2,10 +2,11 @@
 //! restore, and to users who may see little.
 
 use crate::program::Program;
-use crate::support::dump::genuine;
-use crate::support::{Restore, Server, is_before, lacks};
+use crate::support::dump::{Dump, genuine};
+use crate::support::{Restore, Server, is_before, lacks, stored};
 use mongodb::bson::{Bson, DateTime, Document, doc};
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
 const SCHEMA: &str = include_str!("../../docs/survey.schema.json");
 const REPORT_SCHEMA: &str = include_str!("../../docs/report.schema.json");
@@ -272,9 +273,42 @@ fn a_restore_goes_well_where_its_user_may_not_look() {
     let notes = orders["notes"].to_string();
     assert!(notes.contains("its documents cannot be read: not authorized"), "{notes}");
     assert!(
-        after["notes"].to_string().contains("wrote none when it was asked to (fsync)"),
+        after["notes"].to_string().contains("wrote none after the restore (fsync)"),
         "{after:#}"
     );
+}
+
+#[test]
+fn a_server_that_is_gone_holds_nothing_up() {
+    let mut server = Server::private(&[]);
+    let dump = Dump::seeded(1, 200_000);
+    let arguments = [
+        "--survey",
+        "--ledger",
+        "none",
+        "--workers",
+        "1",
+        "--batch-documents",
+        "100",
+        "--retry-for",
+        "1s",
+        "--server-selection-timeout",
+        "1",
+    ];
+    let running = Restore::new(server.uri(), dump.path()).args(&arguments).start();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while stored(&server.client(), "seed", "c00001").is_empty() {
+        assert!(Instant::now() < deadline, "no documents came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    server.kill();
+    let restored = running.finish().ended(1);
+    follows(REPORT_SCHEMA, &restored.report);
+    let found = &restored.report["survey"];
+    assert_eq!((&found["after"], &found["difference"]), (&Value::Null, &Value::Null));
+    assert_eq!(found["before"]["namespaces"], json!([]));
+    let notes = restored.notes().join("\n");
+    assert!(notes.contains("the target could not be surveyed after the restore: "), "{notes}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::facts::ServerFacts;
 use crate::namespace::Namespace;
 use crate::plan::RestorePlan;
 use crate::report::value::NoteReport;
-use crate::report::{BeforeAndAfter, Report, Survey};
+use crate::report::{BeforeAndAfter, Outcome, Report, Survey};
 use crate::target::mongo::MongoTarget;
 
 /// A survey whose first half is taken, or none.
@@ -57,7 +57,9 @@ impl Begun {
     async fn end(self, report: &mut Report) {
         let Self { target, facts, namespaces, detail, before } = self;
         let mut note = |text: String| report.notes.push(NoteReport { namespace: None, text });
-        let is_written = target.checkpoint().await.is_ok();
+        // A server that may be gone is not waited for twice.
+        let may_answer = !matches!(report.outcome, Outcome::Stopped { .. });
+        let is_written = may_answer && target.checkpoint().await.is_ok();
         // An interrupted restore is surveyed all the same: that is when somebody asks what is there.
         let after = survey::of(&target, &facts, &namespaces, &detail, &Stop::new()).await;
         let mut known = |survey: Result<Survey, Error>, when: &str| {
@@ -65,11 +67,12 @@ impl Begun {
                 .map_err(|error| note(format!("the target could not be surveyed {when}: {error}")))
                 .ok()
         };
-        let (before, mut after) = (known(before, "before"), known(after, "after"));
+        let (before, mut after) =
+            (known(before, "before the restore"), known(after, "after the restore"));
         if let Some(after) = after.as_mut().filter(|_| !is_written) {
             after.notes.push(
                 "sizes of files are those of the server's last checkpoint, up to a minute ago: it \
-                 wrote none when it was asked to (fsync)"
+                 wrote none after the restore (fsync)"
                     .to_owned(),
             );
         }
