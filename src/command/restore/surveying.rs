@@ -60,7 +60,7 @@ impl Begun {
         // A server that may be gone is not waited for twice.
         let may_answer = !matches!(report.outcome, Outcome::Stopped { .. });
         let is_written = may_answer && target.checkpoint().await.is_ok();
-        // An interrupted restore is surveyed all the same: that is when somebody asks what is there.
+        // An interrupted restore is surveyed all the same: then somebody asks what is there.
         let after = survey::of(&target, &facts, &namespaces, &detail, &Stop::new()).await;
         let mut known = |survey: Result<Survey, Error>, when: &str| {
             survey
@@ -71,8 +71,8 @@ impl Begun {
             (known(before, "before the restore"), known(after, "after the restore"));
         if let Some(after) = after.as_mut().filter(|_| !is_written) {
             after.notes.push(
-                "sizes of files are those of the server's last checkpoint, up to a minute ago: it \
-                 wrote none after the restore (fsync)"
+                "sizes of files are those of the server's last checkpoint, up to a minute ago: \
+                 it wrote none after the restore (fsync)"
                     .to_owned(),
             );
         }
