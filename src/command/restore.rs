@@ -236,9 +236,12 @@ pub async fn restore(
             let mut plan = run.plan(&target).await?;
             run.left_alone = existing::settle(&target, run.found(), &mut plan).await?;
             preflight::check(&target, &run.facts, &mut plan).await?;
-            let surveying = Surveying::begin(run.found(), &target, &plan, &stop).await;
+            // Futures of these sizes are not copied about.
+            let first = Box::pin(Surveying::begin(run.found(), &target, &plan, &stop));
+            let surveying = first.await;
             let restored = run.carry_out(plan, Arc::new(target), &description, observer, stop);
-            Ok(surveying.end(restored.await?).await)
+            let restored = Box::pin(restored).await?;
+            Ok(Box::pin(surveying.end(restored)).await)
         }
     }
 }
