@@ -7,6 +7,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 
 use crate::cli::output::{self, Stream};
+use crate::cli::signals::Voice;
 use crate::error::Error;
 use crate::exit::ExitStatus;
 use crate::report::live::{Live, line};
@@ -77,6 +78,14 @@ impl Speaker {
             word == "--progress=json" || (word == "--progress" && is_value(words.get(place + 1)))
         });
         if asks { Self::Json(began) } else { Self::Text }
+    }
+
+    /// In whose words an interrupt is answered.
+    pub(super) fn voice(self) -> Voice {
+        match self {
+            Self::Text => Voice::Restorm,
+            Self::Json(began) => Voice::RestormJson(began),
+        }
     }
 
     /// Says what a person should know.

@@ -38,14 +38,25 @@ fn write(file: &Path, report: &Report) -> Result<(), Error> {
     })
 }
 
+/// The same for a report that is JSON and never a page.
+pub(super) fn check_json(file: &Path) -> Result<(), Error> {
+    if is_page(file) {
+        let refused = "only the report of a restore can be a page; this one is JSON";
+        return Err(Error::new(ErrorKind::Usage, refused)
+            .in_file(file)
+            .hint("give --report a name that ends in .json"));
+    }
+    check_writable(file)
+}
+
 /// Whether the ending of a name asks for a page.
-pub(super) fn is_page(file: &Path) -> bool {
+fn is_page(file: &Path) -> bool {
     let ending = file.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
     matches!(ending.as_deref(), Some("html" | "htm"))
 }
 
 /// Finds out before a run that its report could not be written after it.
-pub(super) fn check_writable(file: &Path) -> Result<(), Error> {
+fn check_writable(file: &Path) -> Result<(), Error> {
     let is_new = !file.exists();
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
     let checked = opened.and_then(|_| if is_new { std::fs::remove_file(file) } else { Ok(()) });

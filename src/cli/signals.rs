@@ -1,5 +1,7 @@
 //! The two-step stop: the first signal finishes what is in flight, the second ends at once.
 
+use std::time::Instant;
+
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::output;
@@ -11,8 +13,10 @@ use crate::load::Stop;
 /// In whose words and with whose status an interrupt is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Voice {
-    /// In our own, and in this form.
-    Restorm(Speaker),
+    /// In our own.
+    Restorm,
+    /// In our own, as lines of JSON with the time since this moment.
+    RestormJson(Instant),
     /// In those of mongorestore.
     Mongorestore,
 }
@@ -20,7 +24,7 @@ pub(super) enum Voice {
 impl Voice {
     fn stopping(self, signal: &str) -> String {
         match self {
-            Self::Restorm(_) => {
+            Self::Restorm | Self::RestormJson(_) => {
                 "stopping: finishing what is in flight; once more aborts".to_owned()
             }
             Self::Mongorestore => {
@@ -31,25 +35,29 @@ impl Voice {
 
     fn aborting(self, signal: &str) -> String {
         match self {
-            Self::Restorm(_) => "aborted; batches in flight are not accounted for".to_owned(),
+            Self::Restorm | Self::RestormJson(_) => {
+                "aborted; batches in flight are not accounted for".to_owned()
+            }
             Self::Mongorestore => {
                 format!("signal '{signal}' received; forcefully terminating")
             }
         }
     }
 
+    /// Says what is said after all else.
     fn say_last(self, text: &str) {
         match self {
-            Self::Restorm(speaker @ Speaker::Json(_)) => {
-                speaker.refuse(&Error::new(ErrorKind::Interrupted, text), self.aborted());
+            Self::RestormJson(began) => {
+                let error = Error::new(ErrorKind::Interrupted, text);
+                Speaker::Json(began).refuse(&error, self.aborted());
             }
-            Self::Restorm(Speaker::Text) | Self::Mongorestore => output::say(text),
+            Self::Restorm | Self::Mongorestore => output::say(text),
         }
     }
 
     fn aborted(self) -> ExitStatus {
         match self {
-            Self::Restorm(_) => ExitStatus::Interrupted,
+            Self::Restorm | Self::RestormJson(_) => ExitStatus::Interrupted,
             Self::Mongorestore => ExitStatus::Stopped,
         }
     }

@@ -7,8 +7,7 @@ use clap::Args;
 use crate::cli::connection::{ConnectionArgs, StandardInput, Surroundings, split_positionals};
 use crate::cli::namespaces::NamespaceArgs;
 use crate::cli::output;
-use crate::cli::progress::Speaker;
-use crate::cli::reports::{check_writable, is_page};
+use crate::cli::reports::check_json;
 use crate::cli::restore::{at_most, differences, style};
 use crate::cli::signals::{self, Voice};
 use crate::cli::source::SourceArgs;
@@ -157,11 +156,10 @@ pub(super) async fn run(args: VerifyArgs) -> Result<ExitStatus, Error> {
     };
     let options = args.to_options(&warn)?;
     if let Some(file) = &args.report {
-        check_form(file)?;
-        check_writable(file)?;
+        check_json(file)?;
     }
     let stop = Stop::new();
-    signals::listen(stop.clone(), Voice::Restorm(Speaker::Text), output::say);
+    signals::listen(stop.clone(), Voice::Restorm, output::say);
     let report = verify(&options, &stop).await?;
     let is_clean = report.exit_status == ExitStatus::Restored;
     if !(args.quiet && is_clean) {
@@ -172,17 +170,6 @@ pub(super) async fn run(args: VerifyArgs) -> Result<ExitStatus, Error> {
         write_report(file, &report)?;
     }
     Ok(report.exit_status)
-}
-
-/// A comparison has no page.
-fn check_form(file: &Path) -> Result<(), Error> {
-    if is_page(file) {
-        let refused = "the report of a comparison is JSON; only that of a restore can be a page";
-        return Err(Error::new(ErrorKind::Usage, refused)
-            .in_file(file)
-            .hint("give --report a name that ends in .json; restore --verify has it in its page"));
-    }
-    Ok(())
 }
 
 fn write_report(file: &Path, report: &VerifyReport) -> Result<(), Error> {

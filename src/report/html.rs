@@ -9,6 +9,7 @@ mod bound;
 mod chart;
 mod facts;
 mod problems;
+mod survey;
 mod tables;
 mod timeline;
 mod verification;
@@ -64,6 +65,9 @@ pub fn page(report: &Report) -> String {
                     (problems::sections(report))
                     @if let Some(verification) = &report.verification {
                         (verification::section_of(verification))
+                    }
+                    @if let Some(survey) = &report.survey {
+                        (survey::before_and_after(survey))
                     }
                     (section("timeline", "Over time", &timeline::charts(report)))
                     (tables::collections(report))

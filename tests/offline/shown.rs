@@ -74,11 +74,13 @@ fn a_report_that_cannot_be_written_is_found_out_before() {
 }
 
 #[test]
-fn a_comparison_has_no_page() {
-    let line = ["verify", DUMP, "--uri", "mongodb://127.0.0.1:1/", "--report", "run.html"];
-    let finished = run(&line);
-    assert_eq!(finished.status, Some(2), "{}", finished.stderr);
-    assert!(finished.stderr.contains("the report of a comparison is JSON"), "{}", finished.stderr);
+fn a_comparison_and_a_survey_have_no_page() {
+    for line in [&["verify", DUMP][..], &["survey"]] {
+        let more = ["--uri", "mongodb://127.0.0.1:1/", "--report", "run.html"];
+        let finished = run(&[line, &more].concat());
+        assert_eq!(finished.status, Some(2), "{}", finished.stderr);
+        assert!(finished.stderr.contains("only the report of a restore"), "{}", finished.stderr);
+    }
     assert!(!of_clone("testdata/run.html").exists());
 }
 

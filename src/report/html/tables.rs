@@ -11,22 +11,22 @@ use crate::report::rate::per_second;
 use crate::report::value::{CollectionReport, CollectionState, IndexReport, Report};
 
 /// A cell, and what it is sorted by where that is not its text.
-struct Cell {
+pub(super) struct Cell {
     text: String,
     sort: Option<f64>,
     is_wrong: bool,
 }
 
 impl Cell {
-    fn number(text: String, sort: f64) -> Self {
+    pub(super) fn number(text: String, sort: f64) -> Self {
         Self { text, sort: Some(sort), is_wrong: false }
     }
 
-    fn none() -> Self {
+    pub(super) fn none() -> Self {
         Self { text: "–".to_owned(), sort: Some(-1.0), is_wrong: false }
     }
 
-    fn draw(&self) -> Markup {
+    pub(super) fn draw(&self) -> Markup {
         html! {
             td.number[self.sort.is_some()].wrong[self.is_wrong] data-sort=[self.sort] {
                 (self.text)

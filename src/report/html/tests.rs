@@ -9,6 +9,7 @@ use super::*;
 use crate::namespace::Namespace;
 use crate::report::event::{Event, Rejection};
 use crate::report::format::{byte_rate, bytes, count, rate};
+use crate::report::survey::samples as surveys;
 use crate::report::tally::Tally;
 use crate::report::value::{Context, OptionValue, Outcome, Skipped, samples};
 use crate::report::verification::samples as verifications;
@@ -170,7 +171,7 @@ fn the_verdict_is_that_of_the_summary() {
 }
 
 /// Each field of a report, and words of the page that show it.
-const SHOWN: [(&str, &str); 23] = [
+const SHOWN: [(&str, &str); 24] = [
     ("schema", "restorm.report/1"),
     ("tool_version", "<dt>restorm</dt>"),
     ("outcome", "<h1"),
@@ -192,6 +193,7 @@ const SHOWN: [(&str, &str); 23] = [
     ("ledger", "<dt>Ledger for --resume</dt>"),
     ("salvage", "id=\"lost\""),
     ("verification", "id=\"verification\""),
+    ("survey", "id=\"survey\""),
     ("skipped", "id=\"skipped\""),
     ("notes", "id=\"notes\""),
 ];
@@ -202,6 +204,7 @@ fn every_field_of_a_report_is_on_some_page() {
     let mut resumable = samples::interrupted();
     resumable.ledger = Some("dump.restorm-ledger".into());
     resumable.verified(Some(verifications::different()));
+    resumable.survey = Some(surveys::before_and_after());
     reports.push(resumable);
     let value = serde_json::to_value(&reports[0]).expect("a report is JSON");
     let fields: Vec<_> = value.as_object().expect("an object").keys().cloned().collect();
