@@ -378,9 +378,9 @@ impl<'a> Live<'a> {
 
 /// A line with its end, of something that happened at `at` since the run began.
 pub fn line(at: Duration, live: &Live<'_>) -> String {
-    let line = Line { schema: SCHEMA, at_seconds: at.as_secs_f64(), live };
+    let told = Line { schema: SCHEMA, at_seconds: at.as_secs_f64(), live };
     // Strings and numbers can always be written as JSON.
-    serde_json::to_string(&line).unwrap_or_default() + "\n"
+    serde_json::to_string(&told).unwrap_or_default() + "\n"
 }
 
 /// The full name of a collection as it is; JSON has escapes of its own.

@@ -178,10 +178,8 @@ impl Chart<'_> {
             let (x, y) = (number(self.across(from)), number(self.height_of(*value)));
             let end = number(self.across(to));
             // Writing to a string cannot fail.
-            let _ = match is_open {
-                false => write!(path, "M{x} {y}H{end}"),
-                true => write!(path, "V{y}H{end}"),
-            };
+            let _ =
+                if is_open { write!(path, "V{y}H{end}") } else { write!(path, "M{x} {y}H{end}") };
             is_open = true;
         }
         path

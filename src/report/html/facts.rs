@@ -122,7 +122,7 @@ fn speeds(report: &Report) -> [Figure; 4] {
     let (rates, quantiles) = (&report.rates, &report.latency);
     let pace = |name, documents: Option<f64>, bytes: Option<f64>| Figure {
         name,
-        value: documents.map_or_else(|| "–".to_owned(), |documents| rate(documents)),
+        value: documents.map_or_else(|| "–".to_owned(), rate),
         more: bytes.map_or_else(|| "the run was shorter".to_owned(), byte_rate),
     };
     [
@@ -207,7 +207,7 @@ fn whole_or_done(done: usize, all: usize) -> String {
 /// How long each stage took.
 pub(super) fn phases(report: &Report) -> Markup {
     let times = &report.times;
-    let staged = [
+    let phases = [
         ("data", "documents", times.data),
         ("users", "users and roles", times.users),
         ("oplog", "oplog", times.oplog),
@@ -215,10 +215,10 @@ pub(super) fn phases(report: &Report) -> Markup {
         ("ttl", "indexes that delete", times.time_to_live),
         ("views", "views", times.views),
     ];
-    let known: Duration = staged.iter().map(|(_, _, time)| *time).sum();
+    let known: Duration = phases.iter().map(|(_, _, time)| *time).sum();
     let before = ("before", "preparation", times.total.saturating_sub(known));
     let stages: Vec<_> =
-        [before].into_iter().chain(staged).filter(|(_, _, time)| !time.is_zero()).collect();
+        [before].into_iter().chain(phases).filter(|(_, _, time)| !time.is_zero()).collect();
     let parts: Vec<_> = stages
         .iter()
         .map(|(class, name, time)| Part {

@@ -101,9 +101,10 @@ fn cells(one: &CollectionReport) -> Vec<Cell> {
     };
     let whole = |number: u64| Cell::number(count(number), float(number));
     let (built, planned) = (one.indexes_built() as u64, one.indexes_planned as u64);
-    let indexes = match built == planned {
-        true => count(built),
-        false => format!("{} of {}", count(built), count(planned)),
+    let indexes = if built == planned {
+        count(built)
+    } else {
+        format!("{} of {}", count(built), count(planned))
     };
     vec![
         whole(balance.inserted + balance.already_there),

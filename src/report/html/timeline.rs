@@ -20,7 +20,7 @@ struct Steps<'a> {
     seconds: f64,
     /// Points in a step.
     joined: usize,
-    steps: Vec<&'a [Point]>,
+    points: Vec<&'a [Point]>,
     intervals: Vec<(f64, f64)>,
     end: f64,
 }
@@ -38,12 +38,12 @@ impl<'a> Steps<'a> {
         };
         let intervals: Vec<_> = steps.iter().filter_map(interval).collect();
         let end = intervals.last().map_or(0.0, |(_, to)| *to);
-        Self { seconds, joined, steps, intervals, end }
+        Self { seconds, joined, points: steps, intervals, end }
     }
 
     /// A value of each step.
     fn each(&self, of: impl Fn(&[Point]) -> Option<f64>) -> Vec<Option<f64>> {
-        self.steps.iter().map(|step| of(step)).collect()
+        self.points.iter().map(|step| of(step)).collect()
     }
 
     /// An amount a second, on average over each step.
@@ -116,7 +116,7 @@ struct Scale {
 /// The charts, and what a step of them is.
 pub(super) fn charts(report: &Report) -> Markup {
     let steps = Steps::of(report);
-    if steps.steps.is_empty() {
+    if steps.points.is_empty() {
         return html! { p.quiet { "The run ended before anything happened." } };
     }
     let joined = float(steps.joined as u64) * steps.seconds;

@@ -200,12 +200,12 @@ mod tests {
 
     #[test]
     fn retries_are_told_once_a_second() {
-        let retried = |at| {
+        let event = |at| {
             let delay = Duration::from_millis(200);
             (at, Event::Retried { collection: Some(0), reason: "no \"primary\"".into(), delay })
         };
         let mut events = loading(0);
-        events.extend([100, 200, 300, 1200, 1300].map(retried));
+        events.extend([100, 200, 300, 1200, 1300].map(event));
         let lines = shown(&events, 2000);
         let retries = of_kind(&lines, "retried");
         assert_eq!(retries.len(), 2);
