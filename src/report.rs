@@ -2,8 +2,8 @@
 //!
 //! Work emits an [`Event`] per batch, collection, index or phase, never per document. A [`Tally`]
 //! folds events into counts, a [`Report`] is the tally at the end, and everything a person or a
-//! program sees is made from one of the three: [`Progress`] and [`live`] while it goes on, [`text`],
-//! [`json`] and [`html`] when it is over.
+//! program sees is made from one of the three: [`Progress`] and [`live`] while it goes on,
+//! [`text`], [`json`] and [`html`] when it is over.
 
 pub mod bound;
 pub mod event;

@@ -443,8 +443,8 @@ pub(super) struct Verdict {
 pub(super) fn verdicts(report: &Report) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     if !report.is_balanced {
-        let rest = ": the counts do not add up, which is a defect of this program; please report it \
-                    together with the JSON report";
+        let rest = ": the counts do not add up, which is a defect of this program; please report \
+                    it together with the JSON report";
         verdicts.push(Verdict { paint: Paint::Bad, loud: "INTERNAL ERROR", rest: rest.to_owned() });
     }
     let totals = &report.totals;

@@ -104,7 +104,8 @@ impl Chart<'_> {
                     }
                 }
                 div.drawing {
-                    svg.scale width=(number(SCALE_WIDTH)) height=(number(HEIGHT)) aria-hidden="true" {
+                    svg.scale width=(number(SCALE_WIDTH)) height=(number(HEIGHT))
+                        aria-hidden="true" {
                         (self.scale())
                     }
                     svg width="100%" height=(number(HEIGHT)) role="img" aria-label=(self.summary) {
