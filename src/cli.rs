@@ -8,6 +8,7 @@ pub mod connection;
 mod damage;
 mod indexes;
 pub mod inspect;
+mod metrics;
 pub mod mongorestore;
 mod namespaces;
 mod output;

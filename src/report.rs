@@ -9,7 +9,9 @@ pub mod event;
 pub mod format;
 pub mod json;
 pub mod lost;
+pub mod metrics;
 pub mod mongorestore;
+pub mod observers;
 pub mod progress;
 mod pulse;
 pub mod rate;
@@ -21,6 +23,8 @@ pub mod verification;
 pub use event::{
     Event, Observer, OplogTime, Phase, PlannedCollection, Rejection, Silent, Standing,
 };
+pub use metrics::Metrics;
+pub use observers::Observers;
 pub use progress::Progress;
 pub use tally::Tally;
 pub use value::{Context, DumpFacts, OptionValue, Outcome, Report, Skipped, TargetFacts};
