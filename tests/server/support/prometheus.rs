@@ -7,10 +7,13 @@ use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Seconds between two scrapes: a test lasts for a few of them.
 const INTERVAL: &str = "0.5";
+
+/// How long it may take to begin.
+const BEGIN_MAX: Duration = Duration::from_secs(60);
 
 /// A running Prometheus with its own port and data; it ends when this is dropped, or when the test
 /// process dies in whatever way.
@@ -42,7 +45,14 @@ impl Prometheus {
             return None;
         }
         let facts = serde_json::from_str(&line).expect("the script answers in JSON");
-        Some(Self { child, facts })
+        let prometheus = Self { child, facts };
+        // It begins to scrape only some seconds after it answers.
+        let deadline = Instant::now() + BEGIN_MAX;
+        while prometheus.query("up", None).is_empty() {
+            assert!(Instant::now() < deadline, "nothing is scraped");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Some(prometheus)
     }
 
     /// The path of its promtool.
