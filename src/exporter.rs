@@ -49,14 +49,13 @@ impl FromStr for ListenAddress {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const WANTED: &str = "a port such as 9216, or an address and a port, is needed";
         let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
-        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-        let host = match (bare, host) {
-            (Some(host), _) => host,
-            (None, "") => LOOPBACK,
-            (None, host) if host.contains(':') => {
+        let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+            Some(bare) => bare,
+            None if host.is_empty() => LOOPBACK,
+            None if host.contains(':') => {
                 return Err("an IPv6 address is written in brackets, such as [::1]:9216");
             }
-            (None, host) => host,
+            None => host,
         };
         let port = port.parse().map_err(|_| WANTED)?;
         Ok(Self { host: host.to_owned(), port })
@@ -66,7 +65,11 @@ impl FromStr for ListenAddress {
 impl fmt::Display for ListenAddress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port } = self;
-        if host.contains(':') { write!(out, "[{host}]:{port}") } else { write!(out, "{host}:{port}") }
+        if host.contains(':') {
+            write!(out, "[{host}]:{port}")
+        } else {
+            write!(out, "{host}:{port}")
+        }
     }
 }
 
@@ -307,7 +310,10 @@ mod tests {
         sent.expect("it is taken");
         let began = tokio::time::Instant::now();
         exporter.close().await;
-        assert!(began.elapsed() < METRICS_GRACE, "a connection without a request is not waited for");
+        assert!(
+            began.elapsed() < METRICS_GRACE,
+            "a connection without a request is not waited for"
+        );
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.expect("it is text");
         assert!(answer.contains("restorm_build_info"), "{answer}");

@@ -14,7 +14,7 @@ use crate::report::{Metrics, Observer, Observers, OptionValue};
 
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct MetricsArgs {
-    /// Serve metrics for Prometheus at http://ADDRESS/metrics while the run lasts: a port on
+    /// Serve metrics for Prometheus at `http://ADDRESS/metrics` while the run lasts: a port on
     /// 127.0.0.1, or an address and a port; port 0 is any that is free, and is told
     #[arg(long, value_name = "ADDRESS", help_heading = "What is shown")]
     metrics_listen: Option<ListenAddress>,

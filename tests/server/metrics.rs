@@ -1,5 +1,7 @@
 //! Metrics of a restore while it runs, read as a client does and by a real Prometheus.
 
+#![expect(clippy::float_cmp, clippy::cast_precision_loss, reason = "they are whole numbers")]
+
 use crate::program::Program;
 use crate::resume::slow;
 use crate::support::dump::Dump;
@@ -133,9 +135,17 @@ fn values_grow_with_the_run_and_end_as_its_report() {
     }
     let is_under_way = |values: &&Values| values["restorm_integrity_ratio"] < 1.0;
     assert!(scrapes.iter().any(|values| is_under_way(&values)), "nothing was on its way");
+    let most = |name: &str| scrapes.iter().map(|values| values[name]).fold(0.0, f64::max);
+    assert!((1.0..=4.0).contains(&most("restorm_batches_in_flight")), "there are 4 workers");
     let last = scrapes.last().expect("there is one");
     are_those_of_the_report(last, &restored);
     assert_eq!(last["restorm_integrity_ratio"], 1.0);
+    assert_eq!(last["restorm_batches_in_flight"], 0.0);
+    // Every batch waited for 40 ms.
+    let sending = last["restorm_stage_busy_seconds_total{stage=\"sending\"}"];
+    let latency = last["restorm_batch_latency_seconds_sum"];
+    assert!(sending >= 0.9 * latency && latency >= 120.0 * 0.04, "{sending} s, {latency} s");
+    assert!(last["restorm_server_writes_total"] >= 120.0, "the server counts its writes");
     assert!(last["restorm_batch_latency_seconds_bucket{le=\"0.025\"}"] < 1.0, "40 ms at least");
 }
 
@@ -205,6 +215,24 @@ fn dashboard() -> Vec<(String, String)> {
     queries.collect()
 }
 
+/// Panels that show something in the middle of any run against a server that tells of itself.
+const SHOWN: [&str; 14] = [
+    "Integrity",
+    "Inserted",
+    "Of the files",
+    "Stage",
+    "Documents a second",
+    "Bytes a second",
+    "Latency of a batch",
+    "In flight",
+    "Busy",
+    "Waiting",
+    "Inserts a second by collection",
+    "Balance by collection",
+    "Index builds",
+    "Cache",
+];
+
 /// The only value of a result.
 #[track_caller]
 fn only(result: &[Value]) -> f64 {
@@ -231,6 +259,7 @@ fn a_real_prometheus_sees_what_is_reported() {
         .start();
     std::thread::sleep(Duration::from_secs(2));
     let (_, text) = get(&address, "/metrics", "").expect("it runs");
+    assert!(text.contains("\nrestorm_server_writes_total "), "all metrics are there: {text}");
     let checked = Program::of(prometheus.promtool(), &["check", "metrics"]).input(text).run();
     assert_eq!((checked.status, checked.stdout.as_str()), (Some(0), ""), "{}", checked.stderr);
     assert_eq!(checked.stderr, "");
@@ -248,17 +277,18 @@ fn a_real_prometheus_sees_what_is_reported() {
     assert_eq!(counted(&last("restorm_batch_latency_seconds_count")), batches);
 
     let during = Some(now.as_secs_f64());
-    for (title, query) in dashboard() {
+    let panels = dashboard();
+    assert!(SHOWN.iter().all(|title| panels.iter().any(|(other, _)| other == title)));
+    for (title, query) in panels {
         let result = prometheus.query(&query, during);
-        if ["Documents a second", "Latency of a batch", "Integrity", "Stage", "Of the files"]
-            .contains(&title.as_str())
-        {
+        if SHOWN.contains(&title.as_str()) {
             assert!(!result.is_empty(), "{title}: {query} shows nothing");
         }
     }
     let rate = "sum(rate(restorm_documents_total{outcome=\"inserted\"}[2s]))";
     assert!(only(&prometheus.query(rate, during)) > 100.0);
-    let median = "histogram_quantile(0.5, sum by (le) (rate(restorm_batch_latency_seconds_bucket[2s])))";
+    let median =
+        "histogram_quantile(0.5, sum by (le) (rate(restorm_batch_latency_seconds_bucket[2s])))";
     let median = only(&prometheus.query(median, during));
     assert!((0.05..0.25).contains(&median), "{median} s, where inserts take 60 ms");
 }

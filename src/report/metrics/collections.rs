@@ -118,11 +118,7 @@ impl Collections {
                     self.indexes_planned.inc_by(number(*indexes) - number(before));
                 }
             }
-            Event::IndexBegan { collection, index } => {
-                if self.known().building.insert((*collection, index.clone()), None).is_none() {
-                    self.indexes_building.inc();
-                }
-            }
+            Event::IndexBegan { collection, index } => self.begin_index(*collection, index),
             Event::IndexProgressed { collection, progress } => {
                 self.progress(*collection, progress);
             }
@@ -163,6 +159,12 @@ impl Collections {
                 let labels = shown.get_or_insert_with(|| [namespace, ("index", index.clone())]);
                 self.progress.get_or_create(labels).set(ratio(progress.done, progress.total));
             }
+        }
+    }
+
+    fn begin_index(&self, collection: usize, index: &str) {
+        if self.known().building.insert((collection, index.to_owned()), None).is_none() {
+            self.indexes_building.inc();
         }
     }
 

@@ -241,14 +241,18 @@ impl Server {
             (&self.flow_control_time, server.flow_control_time),
         ];
         for (counter, told) in times {
-            told.into_iter().for_each(|time| counter.set_time(time));
+            if let Some(time) = told {
+                counter.set_time(time);
+            }
         }
         for (counter, told) in [
             (&self.writes, server.writes),
             (&self.journal_syncs, server.journal_syncs),
             (&self.application_evictions, server.application_evictions),
         ] {
-            told.into_iter().for_each(|count| counter.set(float(count)));
+            if let Some(count) = told {
+                counter.set(float(count));
+            }
         }
         let tickets = server.write_tickets;
         for (gauge, told) in [
@@ -260,7 +264,9 @@ impl Server {
             (&self.queued_writers, server.queued_writers),
             (&self.flow_controlled, server.flow_controlled.map(u64::from)),
         ] {
-            told.into_iter().for_each(|value| gauge.set(float(value)));
+            if let Some(value) = told {
+                gauge.set(float(value));
+            }
         }
         if let (Some(dirty), Some(most)) = (server.cache_dirty_bytes, server.cache_bytes_max) {
             self.cache_dirty.set(ratio(dirty, most));

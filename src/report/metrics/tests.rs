@@ -101,7 +101,9 @@ fn everything() -> Vec<Event> {
     };
     let time = OplogTime { seconds: 1, increment: 1 };
     vec![
-        Event::Planned { collections: vec![planned("orders", 900, 2), planned("items", 100, 0), view] },
+        Event::Planned {
+            collections: vec![planned("orders", 900, 2), planned("items", 100, 0), view],
+        },
         Event::PhaseBegan(Phase::Data),
         Event::Carried {
             collection: 0,
@@ -218,7 +220,8 @@ fn collections_and_indexes_go_from_state_to_state() {
     {
         has(&metrics, &format!("restorm_collections{{state=\"{state}\"}}"), expected);
     }
-    for (state, expected) in [("planned", 2.0), ("building", 1.0), ("built", 1.0), ("failed", 1.0)] {
+    for (state, expected) in [("planned", 2.0), ("building", 1.0), ("built", 1.0), ("failed", 1.0)]
+    {
         has(&metrics, &format!("restorm_index_builds{{state=\"{state}\"}}"), expected);
     }
     has(&metrics, "restorm_index_build_seconds_total", 2.5);
@@ -321,7 +324,8 @@ fn codes_without_end_share_a_series() {
     let most = i32::try_from(METRICS_CODES_MAX).expect("a small number");
     let rejections = (0..most + 5).map(rejection).collect();
     let metrics = after(&[Event::Rejected { collection: 0, rejections }]);
-    let series = |code: &str| format!("restorm_failures_total{{kind=\"document\",code=\"{code}\"}}");
+    let series =
+        |code: &str| format!("restorm_failures_total{{kind=\"document\",code=\"{code}\"}}");
     has(&metrics, &series(&(most - 1).to_string()), 1.0);
     has(&metrics, &series(OTHERS), 5.0);
 }
@@ -417,7 +421,7 @@ fn the_manual_lists_exactly_these_metrics() {
 }
 
 /// The names in a query that begin with `restorm_`.
-fn named(query: &str) -> BTreeSet<String> {
+fn asked_for(query: &str) -> BTreeSet<String> {
     let words = query.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     words.filter(|word| word.starts_with("restorm_")).map(str::to_owned).collect()
 }
@@ -441,9 +445,9 @@ fn the_dashboard_asks_for_metrics_that_there_are() {
         for target in targets {
             assert_eq!(target["datasource"]["uid"], "${datasource}", "{title}");
             let query = target["expr"].as_str().expect("a query");
-            let named = named(query);
-            assert!(!named.is_empty(), "{title}: {query}");
-            for name in named {
+            let of_query = asked_for(query);
+            assert!(!of_query.is_empty(), "{title}: {query}");
+            for name in of_query {
                 assert!(names.contains(name.as_str()), "{title}: there is no {name}");
                 asked.insert(name);
             }
