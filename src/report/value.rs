@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use crate::exit::ExitStatus;
 use crate::limits::FAILURE_SAMPLES;
 use crate::namespace::Namespace;
+use crate::report::bound::BoundBy;
 use crate::report::event::Rejection;
 use crate::report::latency::Quantiles;
 use crate::report::lost::Lost;
@@ -134,6 +135,8 @@ pub struct Report {
     pub latency: Quantiles,
     /// What happened in each second.
     pub timeline: TimelineReport,
+    /// What the run waited for most; nothing where it was too short to tell.
+    pub bound_by: Option<BoundBy>,
     /// Where documents were written to.
     pub target: TargetFacts,
     /// Where documents came from.
@@ -411,6 +414,7 @@ impl Report {
             times: times(tally, &collections),
             latency: tally.latencies().quantiles(),
             timeline: TimelineReport::new(tally.timeline()),
+            bound_by: tally.bounds().verdict(),
             target: context.target,
             dump: context.dump,
             options: context.options,

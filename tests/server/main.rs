@@ -18,6 +18,7 @@ mod archive;
 mod archive_special;
 mod auth;
 mod better;
+mod bound;
 mod bytes;
 mod compressors;
 mod durability;

@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::report::event::{Event, PlannedCollection};
-use crate::report::metrics::{Labels, ratio};
+use crate::report::metrics::Labels;
 use crate::sample::IndexProgress;
 
 /// Gauges of collections and of their indexes.
@@ -81,7 +81,7 @@ impl Collections {
         );
         registry.register_with_unit(
             "index_build_progress",
-            "Share of the present stage of an index build that is done, while it goes on",
+            "Share of an index build that is done, while it goes on",
             Unit::Other("ratio".to_owned()),
             collections.progress.clone(),
         );
@@ -157,7 +157,7 @@ impl Collections {
             if let Some(shown) = known.building.get_mut(&(collection, index.clone())) {
                 let namespace = ("namespace", progress.namespace.clone());
                 let labels = shown.get_or_insert_with(|| [namespace, ("index", index.clone())]);
-                self.progress.get_or_create(labels).set(ratio(progress.done, progress.total));
+                self.progress.get_or_create(labels).set(progress.fraction());
             }
         }
     }

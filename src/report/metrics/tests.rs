@@ -8,7 +8,7 @@ use crate::limits::{METRICS_CODES_MAX, METRICS_NAMESPACES_MAX};
 use crate::report::event::{OplogTime, PlannedCollection, Rejection};
 use crate::report::lost::LostStretch;
 use crate::report::value::samples::{clean_events, failed, index_failed, planned, written};
-use crate::sample::{Gauges, IndexProgress, Sample, ServerSample, StageTimes, Tickets};
+use crate::sample::{Gauges, IndexProgress, IndexStage, Sample, ServerSample, StageTimes, Tickets};
 
 fn after(events: &[Event]) -> Metrics {
     let metrics = Metrics::new();
@@ -130,7 +130,7 @@ fn everything() -> Vec<Event> {
             progress: IndexProgress {
                 namespace: "shop.orders".into(),
                 indexes: vec!["a_1".into(), "b_1".into()],
-                stage: "Index Build: scanning collection".into(),
+                stage: IndexStage::Scanning,
                 done: 25,
                 total: 100,
             },
@@ -226,7 +226,7 @@ fn collections_and_indexes_go_from_state_to_state() {
     }
     has(&metrics, "restorm_index_build_seconds_total", 2.5);
     let progress = "restorm_index_build_progress_ratio{namespace=\"shop.orders\",index=\"b_1\"}";
-    has(&metrics, progress, 0.25);
+    has(&metrics, progress, 0.125);
     assert!(!text(&metrics).contains("index=\"a_1\""), "it is built");
     metrics.observe(Duration::ZERO, &Event::CollectionEnded { collection: 1 });
     has(&metrics, "restorm_collections{state=\"failed\"}", 1.0);
