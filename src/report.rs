@@ -17,6 +17,7 @@ pub mod observers;
 pub mod progress;
 mod pulse;
 pub mod rate;
+pub mod survey;
 pub mod tally;
 pub mod text;
 pub mod timeline;
@@ -30,6 +31,7 @@ pub use event::{
 pub use metrics::Metrics;
 pub use observers::Observers;
 pub use progress::Progress;
+pub use survey::{BeforeAndAfter, Survey, SurveyReport};
 pub use tally::Tally;
 pub use value::{Context, DumpFacts, OptionValue, Outcome, Report, Skipped, TargetFacts};
 pub use verification::{Verification, VerifyReport};
