@@ -11,7 +11,6 @@ use crate::dump::inventory::CollectionKind;
 use crate::error::{Error, ErrorKind};
 use crate::facts::{ServerFacts, Topology};
 use crate::load::ledger::{self, History, Ledger, Past};
-use crate::plan::carried::Carried;
 use crate::plan::{CollectionPlan, Creation, RestorePlan};
 use crate::report::format::counted;
 use crate::report::{Outcome, Report};
@@ -140,7 +139,7 @@ fn resume(
             ledger.goes_on(collection, past);
         } else if planned.creation != Creation::DropAndCreate {
             // The machine may have failed before it was noted what was sent.
-            planned.carried = Some(Carried::default());
+            planned.carried = Some(Box::default());
         }
     }
     plan.notes.push(format!(
@@ -205,7 +204,7 @@ fn take_over(
     planned.creation = Creation::Use;
     planned.uuid = None;
     if planned.kind != CollectionKind::View {
-        planned.carried = Some(past.carried.clone());
+        planned.carried = Some(Box::new(past.carried.clone()));
     }
     Ok(())
 }
