@@ -71,6 +71,7 @@ pub use exit::ExitStatus;
 pub use report::{Event, Observer, Report, Silent};
 
 // The vocabulary every room speaks.
+pub mod clock;
 pub mod error;
 pub mod exit;
 pub mod facts;
@@ -78,4 +79,5 @@ pub mod frame;
 pub mod limits;
 pub mod memory;
 pub mod namespace;
+pub mod sample;
 pub mod sum;

@@ -24,8 +24,10 @@ pub mod rejects;
 pub mod retry;
 mod run;
 mod salvage;
+mod sampling;
 mod settle;
 mod spool;
+mod stages;
 pub mod stop;
 mod sums;
 mod users;
@@ -164,6 +166,7 @@ pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
         run.fail(settle::not_confirmed(&error));
     }
     let settler = tokio::spawn(settle::keep_settling(Arc::clone(&run)));
+    let sampler = tokio::spawn(sampling::keep_sampling(Arc::clone(&run)));
     let mut workers = JoinSet::new();
     let mut preparers = JoinSet::new();
     let (prepared, to_read) = intake::channel(&run);
@@ -210,6 +213,8 @@ pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
     for text in run.target.notes() {
         run.observe(&Event::Note { collection: None, text });
     }
+    sampler.abort();
+    sampling::tell_last(&run).await;
     run.observe(&Event::PhaseBegan(Phase::Ended));
     run.end()
 }

@@ -38,10 +38,13 @@ const UNAUTHORIZED: i32 = 13;
 
 /// Takes batches until the queues close.
 pub(super) async fn work<T: Target>(run: Arc<Run<T>>, inbox: Inbox) {
-    while let Some(batch) = next(&inbox).await {
+    while let Some(batch) = next(&run, &inbox).await {
         let collection = batch.collection;
         if run.sends(collection) {
-            let answer = Delivery::new(&run, &batch).deliver().await;
+            let answer = {
+                let _sending = run.stages.sending.begin();
+                Delivery::new(&run, &batch).deliver().await
+            };
             drop(batch);
             settle::take_in(&run, answer).await;
         } else {
@@ -53,7 +56,8 @@ pub(super) async fn work<T: Target>(run: Arc<Run<T>>, inbox: Inbox) {
 }
 
 /// The next batch: one of the worker's own first, because nobody else may take it.
-async fn next(inbox: &Inbox) -> Option<Batch> {
+async fn next<T>(run: &Run<T>, inbox: &Inbox) -> Option<Batch> {
+    let _starved = run.stages.starved.begin();
     tokio::select! {
         biased;
         Ok(batch) = inbox.own.recv() => Some(batch),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::namespace::Namespace;
 use crate::report::lost::LostStretch;
+use crate::sample::{IndexProgress, Sample};
 
 /// Something that happened during a run.
 ///
@@ -135,6 +136,13 @@ pub enum Event {
         /// The index.
         index: String,
     },
+    /// The server told how far the build of indexes is.
+    IndexProgressed {
+        /// The collection.
+        collection: usize,
+        /// How far it is.
+        progress: IndexProgress,
+    },
     /// An index stands.
     IndexBuilt {
         /// The collection.
@@ -209,6 +217,15 @@ pub enum Event {
         collection: usize,
         /// How many it will have.
         indexes: usize,
+    },
+    /// How the run stands; about once a second, and once more at its end.
+    Sampled(Box<Sample>),
+    /// More or fewer batches may be in flight from here on.
+    WorkersChanged {
+        /// How many.
+        workers: usize,
+        /// Why; a sentence without its final period.
+        reason: String,
     },
     /// Something a person should know, such as a repair or a right that is missing.
     Note {

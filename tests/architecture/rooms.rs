@@ -9,18 +9,23 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("limits", &[]),
     ("sum", &[]),
+    ("sample", &[]),
+    ("clock", &[]),
     ("memory", &[]),
     ("namespace", &["error"]),
     ("facts", &["namespace"]),
     ("frame", &["error", "limits"]),
     ("exit", &["error"]),
-    ("report", &["error", "limits", "namespace", "exit"]),
-    ("dump", &["error", "limits", "memory", "namespace", "frame", "facts"]),
+    ("report", &["error", "limits", "namespace", "exit", "sample"]),
+    ("dump", &["clock", "error", "limits", "memory", "namespace", "frame", "facts"]),
     ("plan", &["error", "limits", "namespace", "facts", "dump"]),
     // A reader says where a document was, in the batch's word for it.
-    ("reader", &["error", "limits", "memory", "namespace", "frame", "dump", "batch::Position"]),
+    ("reader", &[VOCABULARY, "dump", "batch::Position"]),
     ("batch", &["error", "limits", "memory", "namespace", "frame"]),
-    ("target", &["error", "limits", "namespace", "facts", "frame", "batch", METADATA, INDEX]),
+    (
+        "target",
+        &["error", "limits", "namespace", "facts", "frame", "batch", "sample", METADATA, INDEX],
+    ),
     ("load", &[VOCABULARY, FLOW]),
     ("seed", &[VOCABULARY, "dump"]),
     ("command", &[VOCABULARY, FLOW, "load", "seed"]),
@@ -34,7 +39,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const OF_OPTIONS: &str = "dump::Compression | dump::writer::Existing | seed";
 const METADATA: &str = "dump::metadata | dump::CollectionMetadata";
 const INDEX: &str = "dump::IndexSpec";
-const VOCABULARY: &str = "error | limits | memory | namespace | facts | frame | exit | sum";
+const VOCABULARY: &str =
+    "error | limits | memory | namespace | facts | frame | exit | sum | sample | clock";
 const FLOW: &str = "dump | plan | reader | batch | target | report";
 
 /// Where a crate, or a part of the standard library, may be used; nowhere if no place is named.
@@ -56,7 +62,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("flate2", &["dump"]),
     ("zstd", &["dump"]),
     ("crc64fast", &["dump::archive"]),
-    ("rustix", &["dump::stream"]),
+    ("rustix", &["dump::stream", "load::stages"]),
     (
         "bson",
         &[
@@ -73,8 +79,8 @@ const CRATES: &[(&str, &[&str])] = &[
 ];
 
 /// Rooms that compute and do nothing else, so that property tests can say all about them.
-const PURE: [&str; 7] =
-    ["plan", "batch", "namespace", "frame", "sum", "report::event", "report::tally"];
+const PURE: [&str; 8] =
+    ["plan", "batch", "namespace", "frame", "sum", "sample", "report::event", "report::tally"];
 
 /// What they must not name.
 const IMPURE: [&str; 9] =
