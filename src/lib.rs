@@ -64,7 +64,8 @@ pub mod seed;
 // What programs use that restore dumps themselves.
 pub use command::restore::{
     BatchLimits, Connection, Destination, ExistingPolicy, IndexPolicy, Insertion, Journal,
-    LoadSettings, OnRejection, Restore, RestoreOptions, Selection, Stop, Validation, WriteConcern,
+    LoadSettings, OccupiedPolicy, OnRejection, Restore, RestoreOptions, Selection, Stop,
+    SurveyDetail, Validation, WriteConcern,
 };
 pub use error::{Error, ErrorKind};
 pub use exit::ExitStatus;

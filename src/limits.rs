@@ -229,6 +229,56 @@ pub const DIFFERENCES_DEFAULT: usize = 10;
 /// The most differing documents that may be listed for a collection.
 pub const DIFFERENCES_MAX: usize = 100_000;
 
+/// Collections that are surveyed at once; more only take turns at the server.
+pub const SURVEY_AT_ONCE: usize = 8;
+
+/// Collections of a server that are surveyed, at most: each takes two commands and a kilobyte.
+pub const SURVEY_COLLECTIONS_MAX: usize = 10_000;
+
+/// Collections whose documents are looked at in a survey, the largest ones: what is kept of each is
+/// some ten kilobytes.
+pub const SURVEY_DETAILED_MAX: usize = 1000;
+
+/// Documents of a collection whose fields are listed in a survey, unless told otherwise: a field
+/// that one in a hundred has is missed once in twenty thousand times.
+pub const SURVEY_DOCUMENTS: u32 = 1000;
+
+/// Bytes of a collection's documents that are looked at from each end; a thousand documents of the
+/// largest size are 16 GiB.
+pub const SURVEY_BYTES: usize = 16 * 1024 * 1024;
+
+/// Documents of a collection that are shown in a survey, unless told otherwise.
+pub const SURVEY_SAMPLES: usize = 2;
+
+/// Documents of a collection that are shown in a survey, at most.
+pub const SURVEY_SAMPLES_MAX: usize = 20;
+
+/// Characters of a document that is shown in a survey; the rest is cut.
+pub const SURVEY_SAMPLE_CHARACTERS: usize = 2000;
+
+/// Fields of a collection that are listed in a survey; names that are data, such as dates, would
+/// come to any number.
+pub const SURVEY_FIELDS_MAX: usize = 300;
+
+/// Levels of documents inside of documents whose fields are listed in a survey.
+pub const SURVEY_LEVELS_MAX: usize = 5;
+
+/// Elements of an array whose fields are listed in a survey.
+pub const SURVEY_ELEMENTS_MAX: usize = 50;
+
+/// How long a question of a survey may go unanswered before its answer is left out.
+pub const SURVEY_QUESTION_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a server may take to write its files before their sizes are asked for: longer than it
+/// lets pass between two checkpoints of its own (`syncPeriodSecs`, a minute).
+pub const SURVEY_CHECKPOINT_WITHIN: Duration = Duration::from_secs(90);
+
+/// How long a survey may take before and after a restore, each.
+pub const SURVEY_OF_RESTORE_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long a survey that is a run of its own may take.
+pub const SURVEY_WITHIN: Duration = Duration::from_secs(600);
+
 /// How long the first connection may take before the server is called unreachable.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -260,8 +310,22 @@ pub const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the server is asked how it stands: `serverStatus` costs it a millisecond or two.
 pub const SERVER_SAMPLE_INTERVAL: Duration = Duration::from_secs(3);
 
+/// How often the server is asked how far index builds are, while some go on.
+pub const INDEX_PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The work of building an index, as a share of that of inserting the documents: measured with 0.5
+/// for one index over two million documents, and used for the bar of the whole run alone.
+pub const INDEX_WEIGHT: f64 = 0.5;
+
 /// How long that answer is waited for; a server in trouble has better things to do.
 pub const SERVER_SAMPLE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often it is judged what a run waits for: longer than one answer of the server takes, and
+/// short enough to follow it.
+pub const BOUND_INTERVAL: Duration = Duration::from_secs(4);
+
+/// The shortest time of which it is judged: below it, chance decides.
+pub const BOUND_TIME_MIN: Duration = Duration::from_millis(100);
 
 /// Points of a run's timeline. An hour has one for each second; a report stays below a megabyte.
 pub const TIMELINE_POINTS_MAX: usize = 3600;

@@ -194,6 +194,7 @@ pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
     run.join(workers).await;
     settle::end(&run, settler).await;
     again::send_doubtful(&run).await;
+    sampling::tell_all(&run).await;
     run.judge_all_failures();
     run.close_rejects().await;
     run.data_ended();
@@ -216,7 +217,7 @@ pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
     sampler.abort();
     // Until it has ended it holds the run, of which the plan may be large.
     let _ = sampler.await;
-    sampling::tell_last(&run).await;
+    sampling::tell(&run, None);
     run.observe(&Event::PhaseBegan(Phase::Ended));
     run.end()
 }

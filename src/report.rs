@@ -5,6 +5,7 @@
 //! program sees is made from one of the three: [`Progress`] while it goes on, [`text`] and [`json`]
 //! when it is over.
 
+pub mod bound;
 pub mod event;
 pub mod format;
 pub mod json;
@@ -14,16 +15,19 @@ pub mod mongorestore;
 pub mod progress;
 mod pulse;
 pub mod rate;
+pub mod survey;
 pub mod tally;
 pub mod text;
 pub mod timeline;
 pub mod value;
 pub mod verification;
 
+pub use bound::{Bound, BoundBy};
 pub use event::{
     Event, Observer, OplogTime, Phase, PlannedCollection, Rejection, Silent, Standing,
 };
 pub use progress::Progress;
+pub use survey::{BeforeAndAfter, Survey, SurveyReport};
 pub use tally::Tally;
 pub use value::{Context, DumpFacts, OptionValue, Outcome, Report, Skipped, TargetFacts};
 pub use verification::{Verification, VerifyReport};

@@ -2,6 +2,7 @@
 
 pub mod collection;
 pub mod counts;
+mod extent;
 pub mod special;
 pub mod stream;
 
@@ -13,10 +14,11 @@ pub use counts::{Balance, Counts, PhaseTimes};
 pub use special::{OplogTally, UsersTally};
 pub use stream::OneStream;
 
+use crate::report::bound::Bounds;
 use crate::report::event::{Event, Phase, PlannedCollection};
 use crate::report::latency::Latencies;
 use crate::report::lost::{Lost, LostStretch};
-use crate::report::rate::{Amounts, Pace, Peak, Rate, UNFINISHED_SHARE_MAX, share};
+use crate::report::rate::{Amounts, Pace, Peak, Rate};
 use crate::report::timeline::{Answered, Timeline};
 use crate::sample::Sample;
 
@@ -33,9 +35,10 @@ pub struct Tally {
     origin_bytes_lost: u64,
     pace: Option<Pace>,
     peak: Peak,
-    answered: Option<Duration>,
+    last_answer: Option<Duration>,
     latencies: Latencies,
     timeline: Timeline,
+    bounds: Bounds,
     sample: Option<Sample>,
     phase: Option<(Phase, Duration)>,
     times: PhaseTimes,
@@ -65,10 +68,7 @@ impl Tally {
                 self.stream = Some(OneStream { bytes: *bytes, compressed: *compressed });
             }
             Event::PhaseBegan(phase) => self.begin_phase(at, *phase),
-            Event::PrepareBegan { .. }
-            | Event::Prepared { .. }
-            | Event::IndexProgressed { .. }
-            | Event::WorkersChanged { .. } => {}
+            Event::PrepareBegan { .. } | Event::Prepared { .. } | Event::WorkersChanged { .. } => {}
             Event::Sampled(sample) => self.sampled(at, sample),
             Event::Read { .. }
             | Event::Carried { .. }
@@ -97,6 +97,7 @@ impl Tally {
             Event::ReadBegan { collection }
             | Event::DataEnded { collection }
             | Event::IndexBegan { collection, .. }
+            | Event::IndexProgressed { collection, .. }
             | Event::IndexBuilt { collection, .. }
             | Event::IndexFailed { collection, .. }
             | Event::CollectionEnded { collection }
@@ -121,6 +122,7 @@ impl Tally {
     }
 
     fn begin_phase(&mut self, at: Duration, phase: Phase) {
+        self.bounds.begin_phase(at, phase);
         if let Some((last, began)) = self.phase.replace((phase, at)) {
             self.times.add(last, at.saturating_sub(began));
         }
@@ -168,12 +170,7 @@ impl Tally {
                 });
                 self.origin_bytes_done += self.origin_bytes_done_of(collection) - before;
                 let amounts = Amounts { documents: inserted, bytes, origin_bytes };
-                self.count_pace(at, collection, amounts);
-                self.timeline.answered(at, Answered { amounts, rejected, latency });
-                self.latencies.add(latency);
-                if let Some(tally) = self.collections.get_mut(collection) {
-                    tally.latencies.add(latency);
-                }
+                self.answered(at, collection, Answered { amounts, rejected, latency });
             }
             Event::Damaged { collection, bytes, ref rejection } => {
                 self.timeline.rejected(at, 1);
@@ -212,12 +209,17 @@ impl Tally {
         }
     }
 
-    fn count_pace(&mut self, at: Duration, collection: usize, amounts: Amounts) {
-        self.answered = self.answered.max(Some(at));
+    /// Counts a batch that was answered for towards everything that has to do with time.
+    fn answered(&mut self, at: Duration, collection: usize, answered: Answered) {
+        let Answered { amounts, latency, .. } = answered;
+        self.last_answer = self.last_answer.max(Some(at));
         self.peak.add(at, amounts);
         self.pace.get_or_insert_with(|| Pace::new(at)).add(at, amounts);
+        self.timeline.answered(at, answered);
+        self.latencies.add(latency);
+        self.bounds.answered(latency);
         if let Some(tally) = self.collections.get_mut(collection) {
-            tally.count_pace(at, amounts);
+            tally.answered(at, amounts, latency);
         }
     }
 
@@ -325,53 +327,6 @@ impl Tally {
         self.stream
     }
 
-    /// The share of the run that is done, where there is any telling.
-    pub fn fraction_known(&self) -> Option<f64> {
-        let is_known = self.stream.is_none_or(|stream| stream.bytes.is_some());
-        is_known.then(|| self.fraction())
-    }
-
-    /// The share of the run that is done, by the bytes of the files that the server has answered
-    /// for: 0 to 1, and 1 only when everything is done.
-    pub fn fraction(&self) -> f64 {
-        let is_done = |tally: &CollectionTally| tally.state == State::Done;
-        if self.has_ended() && self.collections.iter().all(is_done) {
-            return 1.0;
-        }
-        match self.stream {
-            Some(stream) => stream.fraction(self.counts).unwrap_or(0.0),
-            None => share(self.origin_bytes_done, self.origin_bytes).min(UNFINISHED_SHARE_MAX),
-        }
-    }
-
-    /// How many bytes all documents will have been, uncompressed, where there is any telling: exact
-    /// for plain files, and for compressed ones by the ratio of what was read of them so far.
-    pub fn bytes_expected(&self) -> Option<u64> {
-        if let Some(stream) = self.stream {
-            return stream.bytes_expected(self.counts);
-        }
-        let compressed = self.collections.iter().filter(|tally| tally.planned.compressed);
-        let (bytes, origin_bytes) = compressed.fold((0, 0), |(bytes, origin_bytes), tally| {
-            let counts = tally.counts;
-            let origin_bytes = origin_bytes + counts.origin_bytes_acknowledged;
-            (bytes + counts.bytes_acknowledged, origin_bytes)
-        });
-        let expected = |tally: &CollectionTally| {
-            let (planned, counts) = (&tally.planned, tally.counts);
-            if tally.data_ended.is_some() {
-                counts.bytes_acknowledged
-            } else if !planned.compressed {
-                planned.origin_bytes
-            } else if counts.origin_bytes_acknowledged > 0 {
-                let acknowledged = (counts.bytes_acknowledged, counts.origin_bytes_acknowledged);
-                scale(planned.origin_bytes, acknowledged)
-            } else {
-                scale(planned.origin_bytes, (bytes, origin_bytes))
-            }
-        };
-        Some(self.collections.iter().map(expected).sum())
-    }
-
     /// How fast it goes at `at`.
     pub fn rate(&self, at: Duration) -> Rate {
         self.pace.as_ref().map_or_else(Rate::default, |pace| pace.rate(at))
@@ -414,7 +369,7 @@ impl Tally {
     pub fn silence(&self, at: Duration) -> Option<Duration> {
         let loading = self.active().filter(|(_, tally)| tally.state == State::Loading);
         let began = loading.filter_map(|(_, tally)| tally.began).min()?;
-        Some(at.saturating_sub(self.answered.map_or(began, |answered| answered.max(began))))
+        Some(at.saturating_sub(self.last_answer.map_or(began, |answer| answer.max(began))))
     }
 
     /// How long batches took from sending to their answer.
@@ -427,6 +382,11 @@ impl Tally {
         &self.timeline
     }
 
+    /// What the run waits for, and has waited for.
+    pub fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
     /// How the run stood when it last told.
     pub fn sample(&self) -> Option<&Sample> {
         self.sample.as_ref()
@@ -434,18 +394,9 @@ impl Tally {
 
     fn sampled(&mut self, at: Duration, sample: &Sample) {
         self.timeline.sampled(at, sample.gauges);
+        self.bounds.sampled(at, sample);
         self.sample = Some(sample.clone());
     }
-}
-
-/// Bytes of a compressed file in documents' bytes, by what the acknowledged part came to.
-fn scale(origin_bytes: u64, (acknowledged, origin_acknowledged): (u64, u64)) -> u64 {
-    if origin_acknowledged == 0 {
-        return origin_bytes;
-    }
-    let scaled =
-        u128::from(origin_bytes) * u128::from(acknowledged) / u128::from(origin_acknowledged);
-    u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! The report for people: a verdict, what it rests on, and the exit status.
 
 mod special;
+mod survey;
 mod table;
 mod verification;
+
+use std::time::Duration;
 
 use crate::exit::ExitStatus;
 use crate::limits::SUMMARY_ROWS;
@@ -11,7 +14,9 @@ use crate::report::Verbosity;
 use crate::report::format::{
     byte_rate, bytes, columns, count, counted, cut, duration, one_line, percent, whole,
 };
+use crate::report::latency::Quantiles;
 use crate::report::lost::Lost;
+use crate::report::survey::SurveyReport;
 use crate::report::value::{CollectionState, Outcome, Report, Skipped};
 use crate::report::verification::VerifyReport;
 
@@ -60,10 +65,20 @@ pub fn summary(report: &Report, style: &Style) -> String {
         summary.line("");
         summary.verified(verification);
     }
+    if let Some(survey) = &report.survey {
+        summary.before_and_after(survey);
+    }
     summary.skipped(&report.skipped);
     summary.notes(report);
     summary.line("");
     summary.ending(report);
+    summary.text
+}
+
+/// The report of a survey over several lines, the last with its line end.
+pub fn surveyed(report: &SurveyReport, style: &Style) -> String {
+    let mut summary = Summary { text: String::new(), style: *style };
+    summary.stock(report);
     summary.text
 }
 
@@ -230,9 +245,33 @@ impl Summary {
             );
             self.fact("indexes", &builds);
         }
+        self.latency(&report.latency);
+        self.bound(report);
         self.special(report);
         if totals.retries > 0 {
             self.fact("retries", &count(totals.retries));
+        }
+    }
+
+    fn latency(&mut self, latency: &Quantiles) {
+        if latency.count == 0 {
+            return;
+        }
+        let shown = |seconds| duration(Duration::from_secs_f64(seconds));
+        let text = format!(
+            "p50 {}, p99 {}, max {} from sending a batch to its answer",
+            shown(latency.p50_seconds),
+            shown(latency.p99_seconds),
+            shown(latency.max_seconds)
+        );
+        self.fact("latency", &text);
+    }
+
+    fn bound(&mut self, report: &Report) {
+        if let Some(bound) = &report.bound_by {
+            let (by, evidence) = (bound.by.name(), bound.evidence.join(", "));
+            self.fact("bound by", &format!("{by}: {}", one_line(&evidence)));
+            self.fact("", &bound.advice);
         }
     }
 

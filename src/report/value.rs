@@ -8,10 +8,12 @@ use serde::{Serialize, Serializer};
 use crate::exit::ExitStatus;
 use crate::limits::FAILURE_SAMPLES;
 use crate::namespace::Namespace;
+use crate::report::bound::BoundBy;
 use crate::report::event::Rejection;
 use crate::report::latency::Quantiles;
 use crate::report::lost::Lost;
 use crate::report::rate::Rate;
+use crate::report::survey::BeforeAndAfter;
 use crate::report::tally::special::Progress;
 use crate::report::tally::{
     Balance, CollectionTally, IndexState, OplogTally, State, Tally, UsersTally,
@@ -134,6 +136,8 @@ pub struct Report {
     pub latency: Quantiles,
     /// What happened in each second.
     pub timeline: TimelineReport,
+    /// What the run waited for most; nothing where it was too short to tell.
+    pub bound_by: Option<BoundBy>,
     /// Where documents were written to.
     pub target: TargetFacts,
     /// Where documents came from.
@@ -152,6 +156,8 @@ pub struct Report {
     pub salvage: Option<SalvageReport>,
     /// What a comparison with the dump found afterwards, where one was made.
     pub verification: Option<Verification>,
+    /// What the target held before and holds after, where it was surveyed.
+    pub survey: Option<BeforeAndAfter>,
     /// What of the dump was not restored, and why.
     pub skipped: Vec<Skipped>,
     /// What a person should know.
@@ -411,6 +417,7 @@ impl Report {
             times: times(tally, &collections),
             latency: tally.latencies().quantiles(),
             timeline: TimelineReport::new(tally.timeline()),
+            bound_by: tally.bounds().verdict(),
             target: context.target,
             dump: context.dump,
             options: context.options,
@@ -421,6 +428,7 @@ impl Report {
             ledger: None,
             salvage: None,
             verification: None,
+            survey: None,
             skipped: context.skipped,
         };
         report.exit_status = report.judge();

@@ -12,6 +12,7 @@ mod contents;
 mod durability;
 mod errors;
 mod facts;
+mod index_progress;
 mod journal;
 mod known;
 mod left_out;
@@ -21,6 +22,7 @@ mod outcome;
 mod product;
 mod special;
 mod status;
+pub mod survey;
 pub mod uri;
 mod uuids;
 
@@ -34,7 +36,7 @@ use crate::batch::Batch;
 use crate::error::Error;
 use crate::facts::{ServerFacts, Topology};
 use crate::namespace::Namespace;
-use crate::sample::ServerSample;
+use crate::sample::{IndexProgress, ServerSample};
 use crate::target::durable::{Acknowledgement, Horizon, Mark};
 use crate::target::mongo::left_out::LeftOut;
 use crate::target::{
@@ -273,6 +275,10 @@ impl Target for MongoTarget {
 
     async fn status(&self) -> Result<Option<ServerSample>, TargetError> {
         self.ask_status().await.map(Some)
+    }
+
+    async fn index_progress(&self) -> Result<Option<Vec<IndexProgress>>, TargetError> {
+        self.ask_index_progress().await.map(Some)
     }
 
     async fn uuid(&self, namespace: &Namespace) -> Result<Option<Uuid>, TargetError> {

@@ -18,7 +18,14 @@ pub(crate) struct Mongod {
 impl Mongod {
     /// Starts a server with fresh data and waits until it answers; the arguments are mongod's.
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        Self::start_by(Command::new("python3"), arguments)
+        Self::start_with(arguments, &[])
+    }
+
+    /// The same with these variables of its environment.
+    pub(crate) fn start_with(arguments: &[&str], environment: &[(&str, &Path)]) -> Self {
+        let mut python = Command::new("python3");
+        python.envs(environment.iter().copied());
+        Self::start_by(python, arguments)
     }
 
     /// The same, where this command leads to Python, the arguments of which follow.
