@@ -116,13 +116,15 @@ impl Progress {
         }
     }
 
-    /// Shows what is still to be shown, takes bars away, and returns the tally. Later events are
-    /// counted but not shown.
-    pub fn finish(&self) -> Tally {
+    /// Shows what is still to be shown and takes bars away. Later events are counted but not shown.
+    pub fn finish(&self) {
         drop(lock(&self.display).take());
-        let mut shared = lock(&self.shared);
-        shared.news = None;
-        shared.tally.clone()
+        lock(&self.shared).news = None;
+    }
+
+    /// The tally so far.
+    pub fn tally(&self) -> Tally {
+        lock(&self.shared).tally.clone()
     }
 }
 
@@ -186,12 +188,14 @@ mod tests {
             progress.observe(Duration::ZERO, &event);
         }
         progress.observe(Duration::ZERO, &samples::failed(1));
-        let tally = progress.finish();
+        progress.finish();
+        let tally = progress.tally();
         assert_eq!(tally.balance().inserted, 20);
         assert!(paper.text().contains("failed: shop.items: the file ends"), "{}", paper.text());
         let length = paper.text().len();
         progress.observe(Duration::ZERO, &samples::failed(0));
-        let tally = progress.finish();
+        progress.finish();
+        let tally = progress.tally();
         assert!(matches!(tally.collections()[0].state, State::Failed(_)), "all is counted");
         assert_eq!(paper.text().len(), length, "nothing is shown after the end");
     }
@@ -202,6 +206,6 @@ mod tests {
         for event in samples::clean_events() {
             progress.observe(Duration::ZERO, &event);
         }
-        assert!(progress.finish().balance().is_balanced());
+        assert!(progress.tally().balance().is_balanced());
     }
 }

@@ -161,7 +161,7 @@ mod tests {
     }
 
     fn loading() -> Vec<(u64, Event)> {
-        let collections = vec![samples::planned("orders", 1_000_000, 1)];
+        let collections = vec![samples::planned("orders", 1_000_000, 1).into()];
         let mut events = vec![
             (0, Event::Planned { collections }),
             (0, Event::PhaseBegan(Phase::Data)),
