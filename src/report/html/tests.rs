@@ -72,7 +72,7 @@ fn hostile() -> crate::report::Report {
     let mut tally = Tally::default();
     let text = || HOSTILE.to_owned();
     for event in [
-        Event::Planned { collections: vec![planned] },
+        Event::Planned { collections: vec![planned.into()] },
         Event::UsersPlanned { users: vec![text()], roles: vec![text()] },
         Event::UsersEnded { failure: Some(text()) },
         Event::OplogPlanned { path: text() },

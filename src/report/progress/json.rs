@@ -157,7 +157,12 @@ mod tests {
         let gauges = Gauges { in_flight: 3, queued: 2, workers: 8, ..Gauges::default() };
         let sample = Sample { gauges, ..Sample::default() };
         let mut events = vec![
-            (0, Event::Planned { collections: vec![samples::planned("orders", 1_000_000, 1)] }),
+            (
+                0,
+                Event::Planned {
+                    collections: vec![samples::planned("orders", 1_000_000, 1).into()],
+                },
+            ),
             (0, Event::PhaseBegan(Phase::Data)),
             (0, Event::ReadBegan { collection: 0 }),
             (10, Event::Sampled(Box::new(sample))),
