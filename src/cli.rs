@@ -11,6 +11,7 @@ pub mod inspect;
 pub mod mongorestore;
 mod namespaces;
 mod output;
+mod pace;
 mod password;
 mod refusals;
 pub mod restore;

@@ -12,7 +12,7 @@
 //! ```no_run
 //! use std::sync::Arc;
 //! use std::time::Duration;
-//! use restorm::{Destination, Event, ExitStatus, Observer, Restore, RestoreOptions};
+//! use restorm::{Destination, Event, ExitStatus, Observer, Restore, RestoreOptions, Workers};
 //!
 //! struct Dots;
 //!
@@ -27,7 +27,7 @@
 //! # async fn migrate() -> Result<(), restorm::Error> {
 //! let mut options = RestoreOptions::new("dump", Destination::server("mongodb://localhost"));
 //! options.database = Some("shop".into());
-//! options.settings.workers = 16;
+//! options.settings.workers = Workers::Fixed(16);
 //! let restore = Restore::new(options).observed_by(Arc::new(Dots));
 //! // Another thread may call `stop.request()`.
 //! let stop = restore.stop_handle();
@@ -64,7 +64,8 @@ pub mod seed;
 // What programs use that restore dumps themselves.
 pub use command::restore::{
     BatchLimits, Connection, Destination, ExistingPolicy, IndexPolicy, Insertion, Journal,
-    LoadSettings, OnRejection, Restore, RestoreOptions, Selection, Stop, Validation, WriteConcern,
+    LoadSettings, OnRejection, RateLimit, Restore, RestoreOptions, Selection, Stop, Validation,
+    Workers, WriteConcern,
 };
 pub use error::{Error, ErrorKind};
 pub use exit::ExitStatus;

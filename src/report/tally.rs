@@ -4,6 +4,7 @@ pub mod collection;
 pub mod counts;
 pub mod special;
 pub mod stream;
+pub mod workers;
 
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ pub use collection::{CollectionTally, Failures, IndexState, IndexTally, State};
 pub use counts::{Balance, Counts, PhaseTimes};
 pub use special::{OplogTally, UsersTally};
 pub use stream::OneStream;
+pub use workers::{WorkersDecision, WorkersTally};
 
 use crate::report::event::{Event, Phase, PlannedCollection};
 use crate::report::lost::{Lost, LostStretch};
@@ -40,6 +42,7 @@ pub struct Tally {
     /// The one stream that all documents come from, where they do.
     stream: Option<OneStream>,
     special: special::Special,
+    workers: WorkersTally,
 }
 
 /// Something a person should know.
@@ -63,8 +66,10 @@ impl Tally {
             Event::PrepareBegan { .. }
             | Event::Prepared { .. }
             | Event::IndexProgressed { .. }
-            | Event::Sampled(_)
-            | Event::WorkersChanged { .. } => {}
+            | Event::Sampled(_) => {}
+            Event::WorkersChanged { workers, reason } => {
+                self.workers.change(at, *workers, reason);
+            }
             Event::Read { .. }
             | Event::Carried { .. }
             | Event::Written { .. }
@@ -267,6 +272,11 @@ impl Tally {
     /// What became of the oplog, where one is replayed.
     pub fn oplog(&self) -> Option<&OplogTally> {
         self.special.oplog.as_ref()
+    }
+
+    /// How many batches were in flight, and why that changed.
+    pub fn workers(&self) -> &WorkersTally {
+        &self.workers
     }
 
     /// What is lost of the dump outside any collection.

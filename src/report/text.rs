@@ -12,7 +12,7 @@ use crate::report::format::{
     byte_rate, bytes, columns, count, counted, cut, duration, one_line, percent, whole,
 };
 use crate::report::lost::Lost;
-use crate::report::value::{CollectionState, Outcome, Report, Skipped};
+use crate::report::value::{CollectionState, Outcome, Report, Skipped, WorkersReport};
 use crate::report::verification::VerifyReport;
 
 /// The width of the labels on the left.
@@ -230,10 +230,23 @@ impl Summary {
             );
             self.fact("indexes", &builds);
         }
+        self.workers(&report.workers);
         self.special(report);
         if totals.retries > 0 {
             self.fact("retries", &count(totals.retries));
         }
+    }
+
+    /// How many batches were in flight, where that was found out.
+    fn workers(&mut self, workers: &WorkersReport) {
+        if workers.decisions.is_empty() {
+            return;
+        }
+        let (fewest, most, last) = (workers.fewest, workers.most, workers.last);
+        let kind = if workers.fixed.is_some() { "fixed" } else { "adaptive" };
+        let range =
+            if fewest == most { String::new() } else { format!(", {fewest} to {most}") };
+        self.fact("workers", &format!("{kind}{range}, {last} at the end"));
     }
 
     fn special(&mut self, report: &Report) {

@@ -13,7 +13,7 @@ use crate::report::lost::Lost;
 use crate::report::rate::Rate;
 use crate::report::tally::special::Progress;
 use crate::report::tally::{
-    Balance, CollectionTally, IndexState, OplogTally, State, Tally, UsersTally,
+    Balance, CollectionTally, IndexState, OplogTally, State, Tally, UsersTally, WorkersDecision,
 };
 use crate::report::verification::{Agreement, Verification};
 
@@ -128,6 +128,8 @@ pub struct Report {
     pub rates: Rates,
     /// How long it took.
     pub times: Times,
+    /// How many batches were in flight.
+    pub workers: WorkersReport,
     /// Where documents were written to.
     pub target: TargetFacts,
     /// Where documents came from.
@@ -163,6 +165,41 @@ pub struct SalvageReport {
     pub bytes: u64,
     /// Those outside any collection.
     pub elsewhere: Lost,
+}
+
+/// How many batches were in flight, and why that changed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WorkersReport {
+    /// The number, where it was fixed.
+    pub fixed: Option<usize>,
+    /// How many there might have been.
+    pub max: usize,
+    /// The fewest that there were.
+    pub fewest: usize,
+    /// The most that there were.
+    pub most: usize,
+    /// As many as there were at the end.
+    pub last: usize,
+    /// The first changes, in their order.
+    pub decisions: Vec<WorkersDecision>,
+    /// Further changes, which are not listed.
+    pub decisions_left_out: u64,
+}
+
+impl WorkersReport {
+    fn new(tally: &Tally) -> Self {
+        let workers = tally.workers();
+        let most = workers.most.unwrap_or_default();
+        Self {
+            fixed: None,
+            max: most,
+            fewest: workers.fewest.unwrap_or_default(),
+            most,
+            last: workers.last.unwrap_or_default(),
+            decisions: workers.decisions.clone(),
+            decisions_left_out: workers.decisions_left_out,
+        }
+    }
 }
 
 /// Sums over the collections.
@@ -380,6 +417,7 @@ impl Report {
             totals: totals(tally, &collections),
             rates: Rates::new(tally.rate_average(), tally.rate_peak()),
             times: times(tally, &collections),
+            workers: WorkersReport::new(tally),
             target: context.target,
             dump: context.dump,
             options: context.options,
@@ -394,6 +432,17 @@ impl Report {
         };
         report.exit_status = report.judge();
         report
+    }
+
+    /// Notes how many batches might have been in flight, and the number where it was fixed.
+    pub fn paced(&mut self, fixed: Option<usize>, max: usize) {
+        let workers = &mut self.workers;
+        workers.fixed = fixed;
+        workers.max = max;
+        // A number that never changes is told by nobody.
+        if let (Some(fixed), true) = (fixed, workers.decisions.is_empty()) {
+            (workers.fewest, workers.most, workers.last) = (fixed, fixed, fixed);
+        }
     }
 
     /// Notes that damage was to be read around, and where what is lost is kept.

@@ -20,6 +20,7 @@ use restorm::limits::RETRY_FOR;
 use restorm::load::rejects::{Earlier, Place, Rejects};
 use restorm::load::{
     self, Assignment, DocumentCheck, Ending, FailureLimit, LoadSettings, OnRejection, Stop,
+    Workers,
 };
 use restorm::namespace::Namespace;
 use restorm::plan::carried::RejectsLength;
@@ -92,7 +93,9 @@ fn draw(root: &std::path::Path, chance: &mut Chance) -> Scenario {
     };
     let settings = LoadSettings {
         readers: chance.between(1, 3),
-        workers: chance.between(1, 5),
+        workers: Workers::Fixed(chance.between(1, 5)),
+        rate_limit: None,
+        lag_max: None,
         batch: BatchLimits::new(chance.between(1, 40), chance.between(300, 4000)),
         index_builds: chance.between(1, 3),
         zero_timestamps: ZeroTimestamps::Kept,
