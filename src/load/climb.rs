@@ -33,8 +33,9 @@ const ENOUGH_UNDER_PRESSURE: f64 = 0.95;
 /// What all smaller numbers one after the other may cost.
 const ENOUGH_OF_BEST: f64 = 0.96;
 
-/// Differences that show in a short time already.
-const CLEAR: (f64, f64) = (0.75, 1.3);
+/// Differences that show at a glance, and at a look.
+const CLEAR_AT_A_GLANCE: (f64, f64) = (0.75, 1.3);
+const CLEAR_AT_A_LOOK: (f64, f64) = (0.88, 1.15);
 
 /// Workers that have a batch for less than this share of the time starve: the readers are what
 /// limits the run.
@@ -46,7 +47,7 @@ const OTHER: f64 = 0.2;
 /// Answers that take this much longer have become slower.
 const SLOWER: f64 = 1.5;
 
-/// The time that a clear difference shows in, and an ordinary one while the number still climbs.
+/// The time that a clear difference shows in, and an ordinary one while the number is looked for.
 const GLANCE: Duration = Duration::from_millis(40);
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -57,7 +58,8 @@ const STUDY: Duration = Duration::from_millis(500);
 const INTERVAL_MIN: Duration = Duration::from_secs(1);
 const INTERVAL_MAX: Duration = Duration::from_secs(60);
 
-/// The time after which a number is lowered further while a pressure lasts.
+/// The time after which a number is lowered further while a pressure lasts; longer each time that
+/// nothing came of it.
 const PRESSURE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// What happened in a stretch of time.
@@ -137,14 +139,15 @@ pub(super) struct Climb {
     latency: Duration,
     interval: Duration,
     next: Direction,
-    /// Whether the number has not yet been found to be enough.
-    is_rising: bool,
+    /// Whether the number is still looked for, in large steps.
+    is_searching: bool,
     /// The best rate since the number was last raised.
     best: f64,
     normal: Option<Normal>,
     pressure: Pressure,
-    /// The time since the number was lowered because of a pressure.
-    pressed: Option<Duration>,
+    /// The time until the number may be lowered because of a pressure.
+    spared: Duration,
+    pressure_interval: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,11 +197,12 @@ impl Climb {
             latency: Duration::ZERO,
             interval: INTERVAL_MIN,
             next: Direction::Up,
-            is_rising: true,
+            is_searching: true,
             best: 0.0,
             normal: None,
             pressure: Pressure::None,
-            pressed: None,
+            spared: Duration::ZERO,
+            pressure_interval: PRESSURE_INTERVAL,
         }
     }
 
@@ -217,7 +221,10 @@ impl Climb {
     /// Takes in what a stretch of time brought, and how the server stands.
     pub(super) fn feed(&mut self, window: &Window, pressure: Pressure) -> Option<Decision> {
         self.pressure = pressure;
-        self.pressed = self.pressed.map(|time| time + window.elapsed);
+        self.spared = self.spared.saturating_sub(window.elapsed);
+        if pressure == Pressure::None {
+            self.pressure_interval = PRESSURE_INTERVAL;
+        }
         if let Some(decision) = self.yield_to_lag() {
             return Some(decision);
         }
@@ -242,17 +249,19 @@ impl Climb {
 
     /// Halves the number while secondaries lag; a fixed one is doubled again afterwards.
     fn yield_to_lag(&mut self) -> Option<Decision> {
-        let may_change = self.pressed.is_none_or(|time| time >= PRESSURE_INTERVAL);
+        let is_spared = !self.spared.is_zero();
         if let Pressure::Lag { lag } = self.pressure {
-            if !may_change || self.workers == 1 {
+            if is_spared || self.workers == 1 {
                 return None;
             }
-            self.pressed = Some(Duration::ZERO);
+            self.spared = PRESSURE_INTERVAL;
+            self.next = Direction::Up;
+            self.is_searching = true;
             self.hold_for(INTERVAL_MIN);
             return self.set((self.workers / 2).max(1), Reason::Lag { lag });
         }
-        if self.is_fixed && self.workers < self.most && may_change {
-            self.pressed = Some(Duration::ZERO);
+        if self.is_fixed && self.workers < self.most && !is_spared {
+            self.spared = PRESSURE_INTERVAL;
             return self.set((self.workers * 2).min(self.most), Reason::CaughtUp);
         }
         None
@@ -288,6 +297,8 @@ impl Climb {
         let is_slower = latency > normal.latency.mul_f64(SLOWER) && rate < normal.rate * GAIN;
         let is_other = (rate / normal.rate.max(1e-9) - 1.0).abs() > OTHER;
         if !is_busy || !(is_slower || is_other) {
+            // It follows slow changes.
+            normal.rate = normal.rate.mul_add(0.8, rate * 0.2);
             normal.is_doubted = false;
             return None;
         }
@@ -298,12 +309,12 @@ impl Climb {
         self.normal = Some(Normal { rate, latency, is_doubted: false });
         self.interval = INTERVAL_MIN;
         self.best = rate;
+        self.is_searching = true;
+        self.next = Direction::Up;
         if is_slower && self.workers > 1 {
-            self.next = Direction::Up;
             let reason = Reason::Slower { latency, before };
             return self.try_fewer(rate, ENOUGH, reason);
         }
-        self.next = Direction::Up;
         self.phase = Phase::Measuring;
         None
     }
@@ -313,19 +324,18 @@ impl Climb {
         let Pressure::Server(pressure) = self.pressure else {
             return None;
         };
-        let may_change = self.pressed.is_none_or(|time| time >= PRESSURE_INTERVAL);
         let normal = self.normal?;
-        if !may_change || self.workers <= WORKERS_START {
+        if !self.spared.is_zero() || self.workers <= WORKERS_START {
             return None;
         }
-        self.pressed = Some(Duration::ZERO);
+        self.spared = self.pressure_interval;
         let fewer = (self.workers / 2).max(WORKERS_START);
         self.try_number(fewer, normal.rate, ENOUGH_UNDER_PRESSURE, Reason::Pressure(pressure))
     }
 
     /// Takes the rate of now, and tries another number.
     fn measure(&mut self) -> Option<Decision> {
-        let time = if self.is_rising { GLANCE } else { STUDY };
+        let time = if self.is_searching { GLANCE } else { STUDY };
         if !self.seen.lasts(time, 2, self.workers) {
             return None;
         }
@@ -333,13 +343,13 @@ impl Climb {
         let rate = seen.rate();
         self.latency = seen.latency_mean();
         self.best = self.best.max(rate);
-        let may_climb = seen.busy(self.workers) >= BUSY
-            && self.workers < self.most
-            && !matches!(self.pressure, Pressure::Server(_));
+        let is_starved = seen.busy(self.workers) < BUSY;
         match self.next {
-            Direction::Up if may_climb => self.try_more(rate, Reason::Probe),
+            Direction::Up if self.may_climb() && !is_starved => {
+                self.try_more(rate, Reason::Probe)
+            }
             // Readers that cannot keep up now may do so soon.
-            Direction::Up if self.is_rising => None,
+            Direction::Up if self.is_searching && self.may_climb() => None,
             Direction::Down if self.workers > 1 => {
                 self.try_fewer(rate, ENOUGH, Reason::ProbeFewer)
             }
@@ -350,14 +360,24 @@ impl Climb {
         }
     }
 
+    fn may_climb(&self) -> bool {
+        self.workers < self.most && !matches!(self.pressure, Pressure::Server(_))
+    }
+
+    /// Whether enough was seen of a number that is tried.
+    fn is_judged(&self, ratio: f64) -> bool {
+        let is_clear = |(least, most)| ratio < least || ratio > most;
+        let lasts = |time, batches_each| self.seen.lasts(time, batches_each, self.workers);
+        let all = if self.is_searching { LOOK } else { STUDY };
+        lasts(all, 4)
+            || (is_clear(CLEAR_AT_A_LOOK) && lasts(LOOK, 4))
+            || (is_clear(CLEAR_AT_A_GLANCE) && lasts(GLANCE, 2))
+    }
+
     /// Judges a number that is tried by the rate that it brings.
     fn judge(&mut self, from: usize, before: f64, enough: f64) -> Option<Decision> {
         let ratio = self.seen.rate() / before.max(1e-9);
-        let is_clear = self.seen.lasts(GLANCE, 2, self.workers)
-            && self.is_rising
-            && (ratio < CLEAR.0 || ratio > CLEAR.1);
-        let time = if self.is_rising { LOOK } else { STUDY };
-        if !is_clear && !self.seen.lasts(time, 4, self.workers) {
+        if !self.is_judged(ratio) {
             return None;
         }
         let seen = std::mem::take(&mut self.seen);
@@ -369,7 +389,15 @@ impl Climb {
         }
         let is_enough = ratio >= enough && rate >= self.best * ENOUGH_OF_BEST.min(enough);
         if !is_enough {
-            self.wait();
+            if enough < ENOUGH {
+                self.pressure_interval = (self.pressure_interval * 2).min(INTERVAL_MAX);
+                self.spared = self.pressure_interval;
+            }
+            if self.is_searching {
+                self.phase = Phase::Measuring;
+            } else {
+                self.wait();
+            }
             return self.set(from, reason);
         }
         self.normal = None;
@@ -389,17 +417,19 @@ impl Climb {
     ) -> Option<Decision> {
         let gain = if self.workers <= WORKERS_DEFAULT { GAIN_OF_FEW } else { GAIN };
         if ratio < gain {
-            self.is_rising = false;
+            if std::mem::take(&mut self.is_searching) {
+                // It may have been bad luck: the next trial is one upwards again.
+                self.next = Direction::Down;
+            }
             self.wait();
             return self.set(from, reason);
         }
         self.normal = None;
         self.best = seen.rate();
-        let may_climb = seen.busy(self.workers) >= BUSY && self.workers < self.most;
-        if may_climb && !matches!(self.pressure, Pressure::Server(_)) {
+        if self.may_climb() && seen.busy(self.workers) >= BUSY {
             return self.try_more(self.best, reason);
         }
-        if self.is_rising {
+        if self.is_searching {
             self.phase = Phase::Measuring;
         } else {
             self.wait();
@@ -408,7 +438,7 @@ impl Climb {
     }
 
     fn try_more(&mut self, before: f64, reason: Reason) -> Option<Decision> {
-        let step = if self.is_rising { self.workers } else { (self.workers / 2).max(1) };
+        let step = if self.is_searching { self.workers } else { (self.workers / 2).max(1) };
         self.try_number((self.workers + step).min(self.most), before, 0.0, reason)
     }
 
@@ -436,7 +466,7 @@ impl Climb {
         };
         let interval = self.interval;
         self.interval = (interval * 2).min(INTERVAL_MAX);
-        self.is_rising = false;
+        self.is_searching = false;
         self.hold_for(interval);
     }
 
@@ -448,7 +478,6 @@ impl Climb {
     fn set(&mut self, workers: usize, reason: Reason) -> Option<Decision> {
         self.seen = Window::default();
         self.unsettled = self.latency;
-        self.normal = self.normal.filter(|_| matches!(self.phase, Phase::Holding { .. }));
         self.workers = workers;
         Some(Decision { workers, reason })
     }
