@@ -72,6 +72,7 @@ pub use exit::ExitStatus;
 pub use report::{Event, Observer, Report, Silent};
 
 // The vocabulary every room speaks.
+pub mod clock;
 pub mod error;
 pub mod exit;
 pub mod facts;

@@ -273,6 +273,21 @@ pub const BARS_MAX: usize = 8;
 /// Lines of a list in the summary, unless told to be verbose, so that it fits on a screen.
 pub const SUMMARY_ROWS: usize = 10;
 
+/// How often a run tells how it stands; a timeline has one point for each.
+pub const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often the server is asked how it stands: `serverStatus` costs it a millisecond or two.
+pub const SERVER_SAMPLE_INTERVAL: Duration = Duration::from_secs(3);
+
+/// How long that answer is waited for; a server in trouble has better things to do.
+pub const SERVER_SAMPLE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Points of a run's timeline. An hour has one for each second; a report stays below a megabyte.
+pub const TIMELINE_POINTS_MAX: usize = 3600;
+
+/// Seconds over which the sustained peak is taken: longer than a checkpoint's write burst.
+pub const PEAK_WINDOW_SECONDS: u64 = 30;
+
 const _: () = assert!(BATCH_BYTES_DEFAULT >= LARGE_DOCUMENT_BYTES);
 const _: () = assert!(ARCHIVE_WAITING_BYTES_MAX >= DOCUMENT_BYTES_MAX);
 const _: () = assert!(BATCH_BYTES_MAX + COMMAND_OVERHEAD_BYTES < DOCUMENT_BYTES_MAX);

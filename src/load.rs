@@ -29,8 +29,10 @@ pub mod rejects;
 pub mod retry;
 mod run;
 mod salvage;
+mod sampling;
 mod settle;
 mod spool;
+mod stages;
 pub mod stop;
 mod sums;
 mod users;
@@ -179,6 +181,7 @@ pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
     }
     let settler = tokio::spawn(settle::keep_settling(Arc::clone(&run)));
     let pacer = tokio::spawn(pacing::pace(Arc::clone(&run)));
+    let sampler = tokio::spawn(sampling::keep_sampling(Arc::clone(&run)));
     let mut workers = JoinSet::new();
     let mut preparers = JoinSet::new();
     let (prepared, to_read) = intake::channel(&run);
@@ -207,6 +210,7 @@ pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
     settle::end(&run, settler).await;
     again::send_doubtful(&run).await;
     pacer.abort();
+    run.pacing.end();
     run.judge_all_failures();
     run.close_rejects().await;
     run.data_ended();
@@ -226,6 +230,8 @@ pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
     for text in run.target.notes() {
         run.observe(&Event::Note { collection: None, text });
     }
+    sampler.abort();
+    sampling::tell_last(&run).await;
     run.observe(&Event::PhaseBegan(Phase::Ended));
     run.end()
 }

@@ -12,6 +12,7 @@ pub mod salvage;
 use std::sync::Arc;
 
 use crate::batch::Position;
+use crate::clock::ReadClocks;
 use crate::dump::archive;
 use crate::dump::inventory::{Compression, DataFile};
 use crate::dump::stream::{Interrupt, Stream, Unpacking};
@@ -74,6 +75,11 @@ impl Reader {
     pub fn position(&self) -> Position {
         let offset = self.stream.offset();
         Position { offset, origin: self.stream.origin(), end: offset }
+    }
+
+    /// Adds the time that reading takes to these clocks; comes before [`Self::unpack_aside`].
+    pub fn timed_by(&mut self, clocks: &ReadClocks) {
+        self.stream.timed_by(clocks);
     }
 
     /// Takes the memory for large documents from this budget.

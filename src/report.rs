@@ -8,6 +8,7 @@
 pub mod event;
 pub mod format;
 pub mod json;
+pub mod latency;
 pub mod lost;
 pub mod mongorestore;
 pub mod progress;
@@ -15,6 +16,7 @@ mod pulse;
 pub mod rate;
 pub mod tally;
 pub mod text;
+pub mod timeline;
 pub mod value;
 pub mod verification;
 

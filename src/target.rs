@@ -15,6 +15,7 @@ use bson::{Bson, Document, RawBson, RawDocumentBuf, Uuid};
 
 use crate::batch::Batch;
 use crate::namespace::Namespace;
+use crate::sample::ServerSample;
 use crate::target::durable::{Acknowledgement, Horizon, Mark};
 
 /// Where documents are restored to.
@@ -77,6 +78,11 @@ pub trait Target: Send + Sync + 'static {
         &self,
         _namespace: &Namespace,
     ) -> impl Future<Output = Result<Option<Uuid>, TargetError>> + Send {
+        async { Ok(None) }
+    }
+
+    /// How the server stands; nothing where it does not tell such things.
+    fn status(&self) -> impl Future<Output = Result<Option<ServerSample>, TargetError>> + Send {
         async { Ok(None) }
     }
 

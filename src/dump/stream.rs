@@ -17,6 +17,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::clock::ReadClocks;
 use crate::dump::inventory::{Compression, DataFile};
 use crate::error::{Error, ErrorKind};
 use crate::limits::{LARGE_DOCUMENT_BYTES, LARGE_DOCUMENT_COPIES, READ_BYTES};
@@ -152,6 +153,14 @@ impl Stream {
         match &mut self.source {
             Source::Plain { .. } => None,
             Source::Packed(packed) => packed.unpack_aside(),
+        }
+    }
+
+    /// Adds the time that reading takes to these clocks; too late where a thread unpacks already.
+    pub fn timed_by(&mut self, clocks: &ReadClocks) {
+        match &mut self.source {
+            Source::Plain { raw, .. } => raw.timed_by(&clocks.input),
+            Source::Packed(packed) => packed.timed_by(clocks),
         }
     }
 

@@ -108,7 +108,8 @@ impl Window {
 
     /// The share of time in which so many workers had a batch.
     fn busy(&self, workers: usize) -> f64 {
-        self.in_flight.as_secs_f64() / (self.elapsed.as_secs_f64() * float(workers as u64)).max(1e-9)
+        self.in_flight.as_secs_f64()
+            / (self.elapsed.as_secs_f64() * float(workers as u64)).max(1e-9)
     }
 }
 
@@ -345,14 +346,10 @@ impl Climb {
         self.best = self.best.max(rate);
         let is_starved = seen.busy(self.workers) < BUSY;
         match self.next {
-            Direction::Up if self.may_climb() && !is_starved => {
-                self.try_more(rate, Reason::Probe)
-            }
+            Direction::Up if self.may_climb() && !is_starved => self.try_more(rate, Reason::Probe),
             // Readers that cannot keep up now may do so soon.
             Direction::Up if self.is_searching && self.may_climb() => None,
-            Direction::Down if self.workers > 1 => {
-                self.try_fewer(rate, ENOUGH, Reason::ProbeFewer)
-            }
+            Direction::Down if self.workers > 1 => self.try_fewer(rate, ENOUGH, Reason::ProbeFewer),
             Direction::Up | Direction::Down => {
                 self.wait();
                 None

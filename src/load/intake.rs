@@ -153,10 +153,12 @@ impl<T: Target> Intake<T> {
 
     /// Reads one collection's documents into batches. What was read before an error is sent.
     fn read(&self, collection: usize) -> Result<(), Error> {
+        let _reading = self.run.stages.reading.begin();
         let Some(mut reader) = self.open(collection)? else {
             return Ok(());
         };
         reader.within(self.run.memory.clone());
+        reader.timed_by(&self.run.stages.read);
         if self.run.salvage.is_some() {
             self.read_around(collection, reader);
             return Ok(());
@@ -266,7 +268,7 @@ impl<T: Target> Intake<T> {
             self.run.observe(&Event::Read { collection, documents, bytes: batch.document_bytes });
         }
         self.run.begin(collection);
-        if queue.send_blocking(batch).is_err() {
+        if self.run.stages.held_back.time(|| queue.send_blocking(batch)).is_err() {
             self.run.observe(&Event::Unsent { collection, documents });
             self.run.finish(collection);
             return false;

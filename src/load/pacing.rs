@@ -13,6 +13,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use crate::batch::Batch;
 use crate::limits::{PACE_INTERVAL, WORKERS_START};
 use crate::load::climb::{Climb, Decision, Window};
+use crate::load::places::{Place, Places, Spent};
 use crate::load::pressure::{Gauge, Pressure};
 use crate::load::rate_limit::Limiter;
 use crate::load::run::{Inbox, Run};
@@ -22,7 +23,9 @@ use crate::report::Event;
 use crate::sample::ServerSample;
 use crate::target::Target;
 
-use super::places::{Place, Places};
+/// The time for which what a server told of itself is taken for true: several times that after
+/// which it is asked again.
+const SERVER_NEWS_LAST: Duration = Duration::from_secs(15);
 
 /// How many batches may be in flight, and what came of it so far.
 #[derive(Debug)]
@@ -33,6 +36,8 @@ pub(super) struct Pacing {
     turn: tokio::sync::Mutex<()>,
     limiter: Option<Limiter>,
     gauge: Mutex<Gauge>,
+    /// When the server was last heard of.
+    heard: Mutex<Option<Instant>>,
     /// Whether there is a limit on how far the majority may be behind.
     heeds_lag: bool,
     bytes: AtomicU64,
@@ -76,6 +81,7 @@ impl Pacing {
             turn: tokio::sync::Mutex::new(()),
             limiter: settings.rate_limit.map(Limiter::new),
             gauge: Mutex::new(Gauge::new(settings.lag_max)),
+            heard: Mutex::default(),
             heeds_lag: settings.lag_max.is_some(),
             bytes: AtomicU64::new(0),
             documents: AtomicU64::new(0),
@@ -84,24 +90,25 @@ impl Pacing {
         }
     }
 
-    /// Batches in flight.
-    pub(super) fn in_flight(&self) -> usize {
-        self.places.taken()
-    }
-
     /// Batches that may be in flight.
     pub(super) fn workers(&self) -> usize {
         self.places.all()
     }
 
-    /// The time that workers have waited for the limit of the rate, summed up.
-    pub(super) fn limited(&self) -> Duration {
-        self.limiter.as_ref().map_or(Duration::ZERO, Limiter::waited)
+    /// What workers that may send have spent their time on, summed up.
+    pub(super) fn spent(&self) -> Spent {
+        self.places.spent()
+    }
+
+    /// Notes that no batch will come any more.
+    pub(super) fn end(&self) {
+        self.places.end();
     }
 
     /// Takes in how the server stands.
     pub(super) fn sampled(&self, sample: &ServerSample) {
         self.gauge().read(sample);
+        *self.heard() = Some(Instant::now());
     }
 
     /// The next batch for a worker, with a place: one of its own first, because nobody else may
@@ -118,6 +125,7 @@ impl Pacing {
             else => return None,
         };
         if let Some(limiter) = &self.limiter {
+            let _limited = self.places.limit();
             limiter.wait(&batch, goes_on).await;
         }
         let place = self.places.take().await;
@@ -151,12 +159,21 @@ impl Pacing {
             documents: self.documents.load(Ordering::Relaxed),
             batches: self.batches.load(Ordering::Relaxed),
             latency: Duration::from_nanos(self.latency_nanos.load(Ordering::Relaxed)),
-            in_flight: self.places.time_taken(),
+            in_flight: self.places.spent().taken,
         }
     }
 
+    /// What is known of the server; nothing where it was not heard of for long.
     fn pressure(&self) -> Pressure {
-        self.gauge().pressure()
+        let is_recent = |heard: Instant| heard.elapsed() <= SERVER_NEWS_LAST;
+        match *self.heard() {
+            Some(heard) if is_recent(heard) => self.gauge().pressure(),
+            _ => Pressure::None,
+        }
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn gauge(&self) -> MutexGuard<'_, Gauge> {

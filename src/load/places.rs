@@ -20,10 +20,28 @@ struct State {
     taken: usize,
     /// Places that are given up as soon as they become free.
     surplus: usize,
-    /// The time in which places were taken, summed up, until `counted`.
-    time_taken: Duration,
+    /// Batches that wait for the limit of the rate.
+    limited: usize,
+    has_ended: bool,
+    /// Until `counted`.
+    spent: Spent,
     counted: Instant,
 }
+
+/// The time that places spent, summed up over them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Spent {
+    /// Taken.
+    pub(super) taken: Duration,
+    /// Free, because there was no batch.
+    pub(super) starved: Duration,
+    /// Free, because the rate was limited.
+    pub(super) limited: Duration,
+}
+
+/// A batch that waits for the limit of the rate, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Limited<'a>(&'a Places);
 
 /// A place, free again once this is dropped.
 #[derive(Debug)]
@@ -32,7 +50,15 @@ pub(super) struct Place<'a>(&'a Places);
 impl Places {
     pub(super) fn new(all: usize) -> Self {
         let counted = Instant::now();
-        let state = State { all, taken: 0, surplus: 0, time_taken: Duration::ZERO, counted };
+        let state = State {
+            all,
+            taken: 0,
+            surplus: 0,
+            limited: 0,
+            has_ended: false,
+            spent: Spent::default(),
+            counted,
+        };
         Self { free: Semaphore::new(all), state: Mutex::new(state) }
     }
 
@@ -41,13 +67,33 @@ impl Places {
         if let Ok(permit) = self.free.acquire().await {
             permit.forget();
         }
-        self.state().count(1, 0);
+        let mut state = self.state();
+        state.count();
+        state.taken += 1;
+        drop(state);
         Place(self)
+    }
+
+    /// Notes that a batch waits for the limit of the rate.
+    pub(super) fn limit(&self) -> Limited<'_> {
+        let mut state = self.state();
+        state.count();
+        state.limited += 1;
+        drop(state);
+        Limited(self)
+    }
+
+    /// Notes that no batch will come any more, so that nobody waits for one.
+    pub(super) fn end(&self) {
+        let mut state = self.state();
+        state.count();
+        state.has_ended = true;
     }
 
     /// Makes them so many.
     pub(super) fn set(&self, all: usize) {
         let mut state = self.state();
+        state.count();
         if let Some(fewer) = state.all.checked_sub(all) {
             let given_up = self.free.forget_permits(fewer);
             state.surplus += fewer - given_up;
@@ -65,16 +111,11 @@ impl Places {
         self.state().all
     }
 
-    /// How many are taken.
-    pub(super) fn taken(&self) -> usize {
-        self.state().taken
-    }
-
-    /// The time in which places were taken so far, summed up over them.
-    pub(super) fn time_taken(&self) -> Duration {
+    /// The time that places have spent so far.
+    pub(super) fn spent(&self) -> Spent {
         let mut state = self.state();
-        state.count(0, 0);
-        state.time_taken
+        state.count();
+        state.spent
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -83,25 +124,40 @@ impl Places {
 }
 
 impl State {
-    /// Adds the time up to now, and changes how many are taken.
-    fn count(&mut self, taken: usize, given_back: usize) {
+    /// Adds the time up to now.
+    fn count(&mut self) {
         let now = Instant::now();
-        let places = u32::try_from(self.taken).unwrap_or(u32::MAX);
-        self.time_taken += now.saturating_duration_since(self.counted) * places;
+        let time = now.saturating_duration_since(self.counted);
+        let sum = |places: usize| time * u32::try_from(places).unwrap_or(u32::MAX);
+        let free = if self.has_ended { 0 } else { self.all.saturating_sub(self.taken) };
+        self.spent.taken += sum(self.taken);
+        if self.limited > 0 {
+            self.spent.limited += sum(free);
+        } else {
+            self.spent.starved += sum(free);
+        }
         self.counted = now;
-        self.taken = self.taken + taken - given_back;
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state();
-        state.count(0, 1);
+        state.count();
+        state.taken -= 1;
         if state.surplus > 0 {
             state.surplus -= 1;
         } else {
             self.0.free.add_permits(1);
         }
+    }
+}
+
+impl Drop for Limited<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.count();
+        state.limited -= 1;
     }
 }
 
@@ -116,7 +172,7 @@ mod tests {
         let mut taken = vec![places.take().await, places.take().await, places.take().await];
         assert!(places.take().now_or_never().is_none());
         places.set(1);
-        assert_eq!((places.all(), places.taken()), (1, 3));
+        assert_eq!(places.all(), 1);
         taken.truncate(1);
         assert!(places.take().now_or_never().is_none());
         taken.clear();
@@ -145,9 +201,16 @@ mod tests {
         tokio::time::advance(Duration::from_secs(2)).await;
         drop(one);
         tokio::time::advance(Duration::from_secs(4)).await;
-        assert_eq!(places.time_taken(), Duration::from_secs(1 + 4 + 4));
-        drop(two);
-        tokio::time::advance(Duration::from_secs(8)).await;
-        assert_eq!(places.time_taken(), Duration::from_secs(9));
+        let seconds = Duration::from_secs;
+        let (taken, starved) = (seconds(1 + 4 + 4), seconds(1 + 4));
+        assert_eq!(places.spent(), Spent { taken, starved, limited: seconds(0) });
+        let waiting = places.limit();
+        tokio::time::advance(seconds(8)).await;
+        drop((waiting, two));
+        let (taken, limited) = (taken + seconds(8), seconds(8));
+        assert_eq!(places.spent(), Spent { taken, starved, limited });
+        places.end();
+        tokio::time::advance(seconds(16)).await;
+        assert_eq!(places.spent(), Spent { taken, starved, limited });
     }
 }

@@ -144,10 +144,8 @@ mod tests {
     #[test]
     fn evictions_count_by_their_growth() {
         let mut gauge = Gauge::new(None);
-        let evicted = |pages, seconds| ServerSample {
-            application_evictions: Some(pages),
-            ..at(seconds)
-        };
+        let evicted =
+            |pages, seconds| ServerSample { application_evictions: Some(pages), ..at(seconds) };
         gauge.read(&evicted(1_000_000, 1));
         assert_eq!(shown(&gauge), "");
         gauge.read(&evicted(1_001_000, 3));

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -114,15 +113,12 @@ pub(super) struct Limiter {
     limit: RateLimit,
     schedule: Mutex<Schedule>,
     began: Instant,
-    /// The time that workers have waited, in nanoseconds, summed up.
-    waited: AtomicU64,
 }
 
 impl Limiter {
     pub(super) fn new(limit: RateLimit) -> Self {
         let schedule = Schedule { per_second: limit.per_second(), next: Duration::ZERO };
-        let (schedule, began) = (Mutex::new(schedule), Instant::now());
-        Self { limit, schedule, began, waited: AtomicU64::new(0) }
+        Self { limit, schedule: Mutex::new(schedule), began: Instant::now() }
     }
 
     /// Waits until a batch may go, or until nobody wants to wait any more.
@@ -136,13 +132,6 @@ impl Limiter {
         while Instant::now() < until && goes_on() {
             tokio::time::sleep_until(until.min(Instant::now() + INTERRUPT_INTERVAL)).await;
         }
-        let nanos = u64::try_from(now.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.waited.fetch_add(nanos, Ordering::Relaxed);
-    }
-
-    /// The time that workers have waited, summed up.
-    pub(super) fn waited(&self) -> Duration {
-        Duration::from_nanos(self.waited.load(Ordering::Relaxed))
     }
 }
 

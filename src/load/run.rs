@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bson::oid::ObjectId;
 use tokio::sync::OnceCell;
@@ -20,6 +20,7 @@ use crate::load::prepare::with_retries;
 use crate::load::rejects::Rejects;
 use crate::load::salvage::Salvage;
 use crate::load::settle::Settling;
+use crate::load::stages::Stages;
 use crate::load::{Assignment, Ending, FailureLimit, LoadSettings, Stop, Sums, Workers};
 use crate::memory::Budget;
 use crate::plan::users::Content;
@@ -49,6 +50,10 @@ pub(super) struct Run<T> {
     pub(super) settling: Settling,
     /// How many batches may be in flight.
     pub(super) pacing: Pacing,
+    /// How busy its stages are.
+    pub(super) stages: Stages,
+    /// The queue that all workers take from, to see what is in it.
+    queue: async_channel::WeakReceiver<Batch>,
     /// Where it is kept what is done.
     pub(super) ledger: Option<Arc<Ledger>>,
     /// What is lost, where damage in the dump is read around.
@@ -149,6 +154,13 @@ fn announced(plan: &CollectionPlan) -> PlannedCollection {
     }
 }
 
+impl<T> Run<T> {
+    /// Batches that wait for a worker.
+    pub(super) fn queued(&self) -> usize {
+        self.queue.upgrade().map_or(0, |queue| queue.len())
+    }
+}
+
 impl<T: Target> Run<T> {
     pub(super) fn new(assignment: Assignment<T>) -> (Self, Queues) {
         let Assignment {
@@ -166,6 +178,7 @@ impl<T: Target> Run<T> {
         let settings = settings.for_rate();
         let (loaded, to_index) = async_channel::bounded(plan.collections.len().max(1));
         let buffers = settings.workers.most() + settings.readers + QUEUE_BATCHES;
+        let queues = Queues::new(settings.workers);
         let run = Self {
             collections: plan.collections.iter().map(|_| Progress::default()).collect(),
             memory: Budget::new(settings.memory_for_large()),
@@ -178,6 +191,8 @@ impl<T: Target> Run<T> {
             settling: Settling::new(target.acknowledgement()),
             pacing: Pacing::new(&settings),
             id: ledger.as_ref().map_or_else(ObjectId::new, |ledger| ledger.run()),
+            stages: Stages::default(),
+            queue: queues.inboxes[0].shared.downgrade(),
             ledger,
             salvage: salvage.map(Salvage::into),
             rejects,
@@ -199,12 +214,17 @@ impl<T: Target> Run<T> {
         if let Some(sums) = &run.sums {
             sums.begin(run.id);
         }
-        (run, Queues::new(settings.workers))
+        (run, queues)
+    }
+
+    /// The time since the run began.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
     }
 
     /// Tells the tally and the observer.
     pub(super) fn observe(&self, event: &Event) {
-        let at = self.began.elapsed();
+        let at = self.elapsed();
         self.observer.observe(at, event);
         self.tally.lock().unwrap_or_else(PoisonError::into_inner).apply(at, event);
     }

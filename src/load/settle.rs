@@ -113,6 +113,11 @@ impl Settling {
         }
     }
 
+    /// Answers that wait to become durable.
+    pub(super) fn waiting(&self) -> usize {
+        self.state().waiting.len()
+    }
+
     /// Answers that are doubtful, each once.
     pub(super) fn take_doubtful(&self) -> Vec<Answer> {
         std::mem::take(&mut self.state().doubtful)
@@ -130,6 +135,7 @@ pub(super) async fn take_in<T: Target>(run: &Run<T>, answer: Answer) {
     if settling.places.available_permits() < places as usize {
         settling.hurry.notify_one();
     }
+    let _waiting = run.stages.settling.begin();
     if let Ok(taken) = settling.places.acquire_many(places).await {
         taken.forget();
     }

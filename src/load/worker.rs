@@ -42,7 +42,10 @@ pub(super) async fn work<T: Target>(run: Arc<Run<T>>, inbox: Inbox) {
         let collection = batch.collection;
         if run.sends(collection) {
             let began = Instant::now();
-            let answer = Delivery::new(&run, &batch).deliver().await;
+            let answer = {
+                let _sending = run.stages.sending.begin();
+                Delivery::new(&run, &batch).deliver().await
+            };
             run.pacing.answered(&batch, began.elapsed());
             drop((batch, place));
             settle::take_in(&run, answer).await;

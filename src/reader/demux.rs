@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::batch::Position;
+use crate::clock::ReadClocks;
 use crate::dump::archive::checksum::Checksum;
 use crate::dump::archive::piece::{self, Piece, TERMINATOR};
 use crate::dump::archive::record::BlockHeader;
@@ -141,6 +142,11 @@ impl Demux {
     /// [`Self::unpack_aside`].
     pub fn interrupt_by(&mut self, interrupt: Interrupt) {
         self.stream.interrupt_by(interrupt);
+    }
+
+    /// Adds the time that reading takes to these clocks; comes before [`Self::unpack_aside`].
+    pub fn timed_by(&mut self, clocks: &ReadClocks) {
+        self.stream.timed_by(clocks);
     }
 
     /// Takes the memory for large documents from this budget.

@@ -23,10 +23,26 @@ pub struct Amounts {
 }
 
 impl Amounts {
-    fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: Self) {
         self.documents += other.documents;
         self.bytes += other.bytes;
         self.origin_bytes += other.origin_bytes;
+    }
+
+    /// Takes away what was added before.
+    pub(super) fn subtract(&mut self, other: Self) {
+        self.documents -= other.documents;
+        self.bytes -= other.bytes;
+        self.origin_bytes -= other.origin_bytes;
+    }
+
+    /// The larger of each amount.
+    pub(super) fn highest_of(self, other: Self) -> Self {
+        Self {
+            documents: self.documents.max(other.documents),
+            bytes: self.bytes.max(other.bytes),
+            origin_bytes: self.origin_bytes.max(other.origin_bytes),
+        }
     }
 
     /// These amounts spread over a stretch of time.
@@ -164,12 +180,7 @@ impl Peak {
 
     /// The most of each amount that came within one second.
     pub fn highest(&self) -> Amounts {
-        let (highest, current) = (self.highest, self.current);
-        Amounts {
-            documents: highest.documents.max(current.documents),
-            bytes: highest.bytes.max(current.bytes),
-            origin_bytes: highest.origin_bytes.max(current.origin_bytes),
-        }
+        self.highest.highest_of(self.current)
     }
 }
 

@@ -15,8 +15,11 @@ pub use stream::OneStream;
 pub use workers::{WorkersDecision, WorkersTally};
 
 use crate::report::event::{Event, Phase, PlannedCollection};
+use crate::report::latency::Latencies;
 use crate::report::lost::{Lost, LostStretch};
 use crate::report::rate::{Amounts, Pace, Peak, Rate, UNFINISHED_SHARE_MAX, share};
+use crate::report::timeline::{Answered, Timeline};
+use crate::sample::Sample;
 
 /// The counts of a run so far.
 #[derive(Clone, Debug, Default)]
@@ -32,8 +35,9 @@ pub struct Tally {
     pace: Option<Pace>,
     peak: Peak,
     answered: Option<Duration>,
-    latency_total: Duration,
-    latency_max: Duration,
+    latencies: Latencies,
+    timeline: Timeline,
+    sample: Option<Sample>,
     phase: Option<(Phase, Duration)>,
     times: PhaseTimes,
     notes: Vec<Note>,
@@ -63,10 +67,9 @@ impl Tally {
                 self.stream = Some(OneStream { bytes: *bytes, compressed: *compressed });
             }
             Event::PhaseBegan(phase) => self.begin_phase(at, *phase),
-            Event::PrepareBegan { .. }
-            | Event::Prepared { .. }
-            | Event::IndexProgressed { .. }
-            | Event::Sampled(_) => {}
+            Event::PrepareBegan { .. } | Event::Prepared { .. } | Event::IndexProgressed { .. } => {
+            }
+            Event::Sampled(sample) => self.sampled(at, sample),
             Event::WorkersChanged { workers, reason } => {
                 self.workers.change(at, *workers, reason);
             }
@@ -168,10 +171,14 @@ impl Tally {
                 self.origin_bytes_done += self.origin_bytes_done_of(collection) - before;
                 let amounts = Amounts { documents: inserted, bytes, origin_bytes };
                 self.count_pace(at, collection, amounts);
-                self.latency_total += latency;
-                self.latency_max = self.latency_max.max(latency);
+                self.timeline.answered(at, Answered { amounts, rejected, latency });
+                self.latencies.add(latency);
+                if let Some(tally) = self.collections.get_mut(collection) {
+                    tally.latencies.add(latency);
+                }
             }
             Event::Damaged { collection, bytes, ref rejection } => {
+                self.timeline.rejected(at, 1);
                 self.count(collection, |counts| {
                     counts.read += 1;
                     counts.bytes_read += bytes;
@@ -184,10 +191,13 @@ impl Tally {
             Event::Unsent { collection, documents } => {
                 self.count(collection, |counts| counts.unsent += documents);
             }
-            Event::Retried { collection: Some(collection), .. } => {
-                self.count(collection, |counts| counts.retries += 1);
+            Event::Retried { collection, .. } => {
+                self.timeline.retried(at);
+                match collection {
+                    Some(collection) => self.count(collection, |counts| counts.retries += 1),
+                    None => self.counts.retries += 1,
+                }
             }
-            Event::Retried { collection: None, .. } => self.counts.retries += 1,
             Event::Rejected { collection, ref rejections } => {
                 if let Some(tally) = self.collections.get_mut(collection) {
                     tally.count_rejections(rejections);
@@ -414,10 +424,24 @@ impl Tally {
         Some(at.saturating_sub(self.answered.map_or(began, |answered| answered.max(began))))
     }
 
-    /// The mean time and the longest time from sending a batch to its answer.
-    pub fn latency(&self) -> (Duration, Duration) {
-        let batches = u32::try_from(self.counts.batches.max(1)).unwrap_or(u32::MAX);
-        (self.latency_total / batches, self.latency_max)
+    /// How long batches took from sending to their answer.
+    pub fn latencies(&self) -> &Latencies {
+        &self.latencies
+    }
+
+    /// What happened in each second.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// How the run stood when it last told.
+    pub fn sample(&self) -> Option<&Sample> {
+        self.sample.as_ref()
+    }
+
+    fn sampled(&mut self, at: Duration, sample: &Sample) {
+        self.timeline.sampled(at, sample.gauges);
+        self.sample = Some(sample.clone());
     }
 }
 

@@ -244,8 +244,7 @@ impl Summary {
         }
         let (fewest, most, last) = (workers.fewest, workers.most, workers.last);
         let kind = if workers.fixed.is_some() { "fixed" } else { "adaptive" };
-        let range =
-            if fewest == most { String::new() } else { format!(", {fewest} to {most}") };
+        let range = if fewest == most { String::new() } else { format!(", {fewest} to {most}") };
         self.fact("workers", &format!("{kind}{range}, {last} at the end"));
     }
 

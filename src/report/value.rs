@@ -9,12 +9,14 @@ use crate::exit::ExitStatus;
 use crate::limits::FAILURE_SAMPLES;
 use crate::namespace::Namespace;
 use crate::report::event::Rejection;
+use crate::report::latency::Quantiles;
 use crate::report::lost::Lost;
 use crate::report::rate::Rate;
 use crate::report::tally::special::Progress;
 use crate::report::tally::{
     Balance, CollectionTally, IndexState, OplogTally, State, Tally, UsersTally, WorkersDecision,
 };
+use crate::report::timeline::{Point, Timeline};
 use crate::report::verification::{Agreement, Verification};
 
 /// The name and version of the JSON form; a change that breaks readers raises the number.
@@ -128,6 +130,10 @@ pub struct Report {
     pub rates: Rates,
     /// How long it took.
     pub times: Times,
+    /// How long batches took from sending to their answer.
+    pub latency: Quantiles,
+    /// What happened in each second.
+    pub timeline: TimelineReport,
     /// How many batches were in flight.
     pub workers: WorkersReport,
     /// Where documents were written to.
@@ -165,6 +171,21 @@ pub struct SalvageReport {
     pub bytes: u64,
     /// Those outside any collection.
     pub elsewhere: Lost,
+}
+
+/// What happened in each interval of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TimelineReport {
+    /// Seconds that each point stands for: 1 in runs of up to an hour.
+    pub interval_seconds: u64,
+    /// The points, those of idle intervals included.
+    pub points: Vec<Point>,
+}
+
+impl TimelineReport {
+    fn new(timeline: &Timeline) -> Self {
+        Self { interval_seconds: timeline.interval_seconds(), points: timeline.points() }
+    }
 }
 
 /// How many batches were in flight, and why that changed.
@@ -246,15 +267,21 @@ pub struct Rates {
     pub peak_documents_per_second: f64,
     /// Bytes acknowledged in the fastest second.
     pub peak_bytes_per_second: f64,
+    /// Documents inserted per second in the fastest 30 seconds, in runs of that length.
+    pub peak_window_documents_per_second: Option<f64>,
+    /// Bytes acknowledged per second in the fastest 30 seconds, in runs of that length.
+    pub peak_window_bytes_per_second: Option<f64>,
 }
 
 impl Rates {
-    fn new(average: Rate, peak: Rate) -> Self {
+    fn new(average: Rate, peak: Rate, window: Option<Rate>) -> Self {
         Self {
             average_documents_per_second: average.documents,
             average_bytes_per_second: average.bytes,
             peak_documents_per_second: peak.documents,
             peak_bytes_per_second: peak.bytes,
+            peak_window_documents_per_second: window.map(|window| window.documents),
+            peak_window_bytes_per_second: window.map(|window| window.bytes),
         }
     }
 }
@@ -323,6 +350,8 @@ pub struct CollectionReport {
     /// From the beginning of reading to the last answer, where there was one.
     #[serde(rename = "data_seconds", serialize_with = "seconds_if_any")]
     pub data_time: Option<Duration>,
+    /// How long its batches took from sending to their answer.
+    pub latency: Quantiles,
     /// How many indexes were planned.
     pub indexes_planned: usize,
     /// The indexes that were begun.
@@ -415,8 +444,10 @@ impl Report {
             balance,
             is_balanced: balance.is_balanced(),
             totals: totals(tally, &collections),
-            rates: Rates::new(tally.rate_average(), tally.rate_peak()),
+            rates: rates(tally),
             times: times(tally, &collections),
+            latency: tally.latencies().quantiles(),
+            timeline: TimelineReport::new(tally.timeline()),
             workers: WorkersReport::new(tally),
             target: context.target,
             dump: context.dump,
@@ -544,6 +575,7 @@ impl CollectionReport {
             is_compressed: tally.planned.compressed,
             retries: tally.counts.retries,
             data_time: tally.data_time(),
+            latency: tally.latencies.quantiles(),
             indexes_planned: tally.planned.indexes,
             indexes: tally.indexes.iter().map(IndexReport::new).collect(),
             lost: tally.lost.clone(),
@@ -608,9 +640,13 @@ fn totals(tally: &Tally, collections: &[CollectionReport]) -> Totals {
     }
 }
 
+fn rates(tally: &Tally) -> Rates {
+    let window = tally.timeline().rate_of_peak_window();
+    Rates::new(tally.rate_average(), tally.rate_peak(), window)
+}
+
 fn times(tally: &Tally, collections: &[CollectionReport]) -> Times {
     let times = tally.times();
-    let (batch_latency_mean, batch_latency_max) = tally.latency();
     let indexes = collections.iter().flat_map(|collection| &collection.indexes);
     Times {
         total: times.total,
@@ -621,8 +657,8 @@ fn times(tally: &Tally, collections: &[CollectionReport]) -> Times {
         time_to_live: times.time_to_live,
         views: times.views,
         index_builds: indexes.filter_map(|index| index.build_time).sum(),
-        batch_latency_mean,
-        batch_latency_max,
+        batch_latency_mean: tally.latencies().mean(),
+        batch_latency_max: tally.latencies().max(),
     }
 }
 

@@ -20,6 +20,7 @@ pub mod merge;
 mod outcome;
 mod product;
 mod special;
+mod status;
 pub mod uri;
 mod uuids;
 
@@ -33,6 +34,7 @@ use crate::batch::Batch;
 use crate::error::Error;
 use crate::facts::{ServerFacts, Topology};
 use crate::namespace::Namespace;
+use crate::sample::ServerSample;
 use crate::target::durable::{Acknowledgement, Horizon, Mark};
 use crate::target::mongo::left_out::LeftOut;
 use crate::target::{
@@ -267,6 +269,10 @@ impl Target for MongoTarget {
 
     async fn incarnation(&self) -> Result<String, TargetError> {
         self.hello().await.map(|hello| durability::incarnation(&hello))
+    }
+
+    async fn status(&self) -> Result<Option<ServerSample>, TargetError> {
+        self.ask_status().await.map(Some)
     }
 
     async fn uuid(&self, namespace: &Namespace) -> Result<Option<Uuid>, TargetError> {

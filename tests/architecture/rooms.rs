@@ -10,16 +10,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("limits", &[]),
     ("sum", &[]),
     ("sample", &[]),
+    ("clock", &[]),
     ("memory", &[]),
     ("namespace", &["error"]),
     ("facts", &["namespace"]),
     ("frame", &["error", "limits"]),
     ("exit", &["error"]),
     ("report", &["error", "limits", "namespace", "exit", "sample"]),
-    ("dump", &["error", "limits", "memory", "namespace", "frame", "facts"]),
+    ("dump", &["clock", "error", "limits", "memory", "namespace", "frame", "facts"]),
     ("plan", &["error", "limits", "namespace", "facts", "dump"]),
     // A reader says where a document was, in the batch's word for it.
-    ("reader", &["error", "limits", "memory", "namespace", "frame", "dump", "batch::Position"]),
+    ("reader", &[VOCABULARY, "dump", "batch::Position"]),
     ("batch", &["error", "limits", "memory", "namespace", "frame"]),
     (
         "target",
@@ -38,7 +39,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const OF_OPTIONS: &str = "dump::Compression | dump::writer::Existing | seed";
 const METADATA: &str = "dump::metadata | dump::CollectionMetadata";
 const INDEX: &str = "dump::IndexSpec";
-const VOCABULARY: &str = "error | limits | memory | namespace | facts | frame | exit | sum | sample";
+const VOCABULARY: &str =
+    "error | limits | memory | namespace | facts | frame | exit | sum | sample | clock";
 const FLOW: &str = "dump | plan | reader | batch | target | report";
 
 /// Where a crate, or a part of the standard library, may be used; nowhere if no place is named.
@@ -60,7 +62,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("flate2", &["dump"]),
     ("zstd", &["dump"]),
     ("crc64fast", &["dump::archive"]),
-    ("rustix", &["dump::stream"]),
+    ("rustix", &["dump::stream", "load::stages"]),
     (
         "bson",
         &[

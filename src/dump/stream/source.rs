@@ -6,6 +6,7 @@ use std::io::{self, Read, Seek};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Interrupt;
+use crate::clock::Clock;
 use crate::limits::INTERRUPT_INTERVAL;
 
 /// As many bytes as tell every compression.
@@ -18,6 +19,8 @@ pub(super) struct Raw {
     /// Whether reading may wait for somebody else, as from a pipe.
     may_wait: bool,
     interrupt: Option<Interrupt>,
+    /// Waiting for bytes.
+    clock: Clock,
     head: [u8; HEAD],
     head_start: usize,
     head_end: usize,
@@ -27,7 +30,8 @@ impl Raw {
     /// A file that is there as a whole.
     pub(super) fn regular(file: File) -> Self {
         let (head, interrupt) = ([0; HEAD], None);
-        Self { file, may_wait: false, interrupt, head, head_start: 0, head_end: 0 }
+        let clock = Clock::default();
+        Self { file, may_wait: false, interrupt, clock, head, head_start: 0, head_end: 0 }
     }
 
     /// A pipe, a terminal, a socket.
@@ -43,6 +47,11 @@ impl Raw {
     /// Gives up waiting once the interrupt asks for it.
     pub(super) fn interrupt_by(&mut self, interrupt: Interrupt) {
         self.interrupt = Some(interrupt);
+    }
+
+    /// Adds the time of waiting for bytes to this clock.
+    pub(super) fn timed_by(&mut self, clock: &Clock) {
+        self.clock = clock.clone();
     }
 
     /// Gives up waiting once this answers true as well.
@@ -108,7 +117,8 @@ impl Read for Raw {
             self.head_start += count;
             return Ok(count);
         }
+        let _waiting = self.clock.begin();
         self.wait()?;
-        self.file.read(buffer)
+        (&self.file).read(buffer)
     }
 }

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use super::Interrupt;
 use super::source::Raw;
+use crate::clock::{Clock, ReadClocks};
 use crate::dump::inventory::Compression;
 use crate::limits::{COMPRESSED_READ_BYTES, READ_BYTES, UNPACKED_CHUNKS};
 
@@ -41,6 +42,7 @@ pub(super) struct Packed {
     /// How many bytes of the file were used for the chunks so far.
     consumed: u64,
     is_at_end: bool,
+    clocks: ReadClocks,
 }
 
 enum Chunks {
@@ -72,7 +74,7 @@ impl Packed {
     fn new(decoder: Decoder) -> Self {
         let unpacker = Box::new(Unpacker { decoder, piece: usize::MAX, failed: None });
         let chunks = Chunks::Here { unpacker, spare: Vec::new() };
-        Self { chunks, consumed: 0, is_at_end: false }
+        Self { chunks, consumed: 0, is_at_end: false, clocks: ReadClocks::default() }
     }
 
     /// Gives up waiting once the interrupt asks for it; too late where a thread unpacks already.
@@ -89,6 +91,15 @@ impl Packed {
         }
     }
 
+    /// Adds the time of reading and unpacking to these clocks; too late where a thread unpacks
+    /// already.
+    pub(super) fn timed_by(&mut self, clocks: &ReadClocks) {
+        if let Chunks::Here { unpacker, .. } = &mut self.chunks {
+            unpacker.decoder.input().raw().timed_by(&clocks.input);
+        }
+        self.clocks = clocks.clone();
+    }
+
     /// How many bytes of the file were used for the chunks so far.
     #[inline]
     pub(super) fn consumed(&self) -> u64 {
@@ -100,6 +111,7 @@ impl Packed {
         if self.is_at_end {
             return Ok(None);
         }
+        let _waiting = self.clocks.unpacked.begin();
         let chunk = match &mut self.chunks {
             Chunks::Here { unpacker, spare } => unpacker.next(std::mem::take(spare))?,
             Chunks::Aside { filled, .. } => {
@@ -139,7 +151,8 @@ impl Packed {
             return None;
         };
         unpacker.decoder.input().raw().interrupt_too(move || reader.strong_count() == 0);
-        Some(Unpacking { unpacker, filled: to_filled, emptied })
+        let clock = self.clocks.unpacking.clone();
+        Some(Unpacking { unpacker, filled: to_filled, emptied, clock })
     }
 }
 
@@ -151,6 +164,7 @@ pub struct Unpacking {
     unpacker: Box<Unpacker>,
     filled: SyncSender<io::Result<Chunk>>,
     emptied: Receiver<Vec<u8>>,
+    clock: Clock,
 }
 
 impl fmt::Debug for Unpacking {
@@ -163,7 +177,8 @@ impl Unpacking {
     /// Unpacks until the content ends, is damaged, or is not wanted any more.
     pub fn run(mut self) {
         loop {
-            let next = self.unpacker.next(self.emptied.try_recv().unwrap_or_default());
+            let spare = self.emptied.try_recv().unwrap_or_default();
+            let next = self.clock.time(|| self.unpacker.next(spare));
             let goes_on = next.as_ref().is_ok_and(|chunk| !chunk.bytes().is_empty());
             if self.filled.send(next).is_err() || !goes_on {
                 return;

@@ -102,6 +102,8 @@ impl<T: Target> ArchiveIntake<T> {
 
     /// Reads the archive to its end, or to where it is damaged.
     pub(super) fn read(mut self, archive: &Archive) {
+        let run = Arc::clone(&self.intake.run);
+        let reading = run.stages.reading.begin();
         let gathering = match self.intake.reading {
             Reading::First => Gathering::of(&self.intake.run.plan),
             Reading::Again(_) => Ok(Gathering::nothing()),
@@ -110,6 +112,7 @@ impl<T: Target> ArchiveIntake<T> {
             Demux::open(archive).and_then(|mut demux| {
                 demux.interrupt_by(self.intake.interrupt());
                 demux.within(self.intake.run.memory.clone());
+                demux.timed_by(&self.intake.run.stages.read);
                 if self.intake.run.salvage.is_some() {
                     demux.read_carefully();
                 }
@@ -128,6 +131,7 @@ impl<T: Target> ArchiveIntake<T> {
             Err(error) => self.give_up(error),
         }
         self.gate = None;
+        drop(reading);
         self.close();
     }
 
@@ -449,7 +453,8 @@ impl<T: Target> ArchiveIntake<T> {
             self.flush(collection);
             return Some(collection);
         }
-        let collection = self.prepared.recv_blocking().ok()?;
+        let held_back = &self.intake.run.stages.held_back;
+        let collection = held_back.time(|| self.prepared.recv_blocking()).ok()?;
         self.take_note(collection);
         Some(collection)
     }

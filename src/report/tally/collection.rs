@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::limits::FAILURE_SAMPLES;
 use crate::namespace::Namespace;
 use crate::report::event::{Event, PlannedCollection, Rejection};
+use crate::report::latency::Latencies;
 use crate::report::lost::Lost;
 use crate::report::rate::{Amounts, Pace, Rate, UNFINISHED_SHARE_MAX, share};
 use crate::report::tally::counts::Counts;
@@ -31,6 +32,8 @@ pub struct CollectionTally {
     pub data_ended: Option<Duration>,
     /// When everything of it was done or given up.
     pub ended: Option<Duration>,
+    /// How long its batches took from sending to their answer.
+    pub latencies: Latencies,
     pace: Option<Box<Pace>>,
 }
 
@@ -92,6 +95,7 @@ impl CollectionTally {
             began: None,
             data_ended: None,
             ended: None,
+            latencies: Latencies::default(),
             pace: None,
         }
     }

@@ -26,6 +26,7 @@ OK: 3 collections restored, 1,234,560 documents inserted in 47 s
   sent       1.23 GB, 30.8 MB/s on average, 40.5 MB/s at peak
   time       47 s: 40 s in data, 7.0 s more in indexes
   indexes    2 of 2 built, 14 s of build time in all
+  workers    adaptive, 2 to 8, 4 at the end
 
   collection   documents    bytes  inserts/s  time  indexes
   shop.orders  1,000,000  1.10 GB     25,000  40 s        2

@@ -1,0 +1,79 @@
+//! Tells about once a second how the run stands, and every few seconds how the server does.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::limits::{SAMPLE_INTERVAL, SERVER_SAMPLE_INTERVAL, SERVER_SAMPLE_PATIENCE};
+use crate::load::run::Run;
+use crate::report::Event;
+use crate::sample::ServerSample;
+use crate::target::{Fault, Target};
+
+/// What the server told last and nobody was told yet.
+type News = Mutex<Option<Box<ServerSample>>>;
+
+/// Tells until it is aborted.
+pub(super) async fn keep_sampling<T: Target>(run: Arc<Run<T>>) {
+    let news = News::default();
+    tokio::join!(keep_telling(&run, &news), keep_asking(&run, &news));
+}
+
+/// Tells once more, when the run has come to its end.
+pub(super) async fn tell_last<T: Target>(run: &Run<T>) {
+    // A server that a run gave up on is not waited for once more.
+    let server = if run.goes_on() { ask(run).await.unwrap_or_default() } else { None };
+    tell(run, server);
+}
+
+fn tell<T: Target>(run: &Run<T>, server: Option<Box<ServerSample>>) {
+    let mut sample = run.sample();
+    sample.server = server;
+    run.observe(&Event::Sampled(Box::new(sample)));
+}
+
+async fn keep_telling<T: Target>(run: &Run<T>, news: &News) {
+    let mut ticks = ticks(SAMPLE_INTERVAL);
+    loop {
+        ticks.tick().await;
+        let server = news.lock().unwrap_or_else(PoisonError::into_inner).take();
+        tell(run, server);
+    }
+}
+
+/// Asks the server as long as it answers such questions.
+async fn keep_asking<T: Target>(run: &Run<T>, news: &News) {
+    let mut ticks = ticks(SERVER_SAMPLE_INTERVAL);
+    loop {
+        ticks.tick().await;
+        match ask(run).await {
+            Ok(None) => return,
+            Ok(Some(server)) => {
+                run.pacing.sampled(&server);
+                *news.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
+            }
+            Err(Unanswered) => {}
+        }
+    }
+}
+
+/// The server did not answer this time.
+struct Unanswered;
+
+/// Asks how the server stands; nothing where it does not tell, or does not tell this user.
+async fn ask<T: Target>(run: &Run<T>) -> Result<Option<Box<ServerSample>>, Unanswered> {
+    match timeout(SERVER_SAMPLE_PATIENCE, run.target.status()).await {
+        Ok(Ok(status)) => {
+            Ok(status.map(|status| Box::new(ServerSample { at: run.elapsed(), ..status })))
+        }
+        Ok(Err(error)) if error.fault == Fault::Refused => Ok(None),
+        Ok(Err(_)) | Err(_) => Err(Unanswered),
+    }
+}
+
+fn ticks(every: Duration) -> tokio::time::Interval {
+    let mut ticks = interval(every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
