@@ -279,8 +279,22 @@ pub const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the server is asked how it stands: `serverStatus` costs it a millisecond or two.
 pub const SERVER_SAMPLE_INTERVAL: Duration = Duration::from_secs(3);
 
+/// How often the server is asked how far index builds are, while some go on.
+pub const INDEX_PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The work of building an index, as a share of that of inserting the documents: measured with 0.5
+/// for one index over two million documents, and used for the bar of the whole run alone.
+pub const INDEX_WEIGHT: f64 = 0.5;
+
 /// How long that answer is waited for; a server in trouble has better things to do.
 pub const SERVER_SAMPLE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often it is judged what a run waits for: longer than one answer of the server takes, and
+/// short enough to follow it.
+pub const BOUND_INTERVAL: Duration = Duration::from_secs(4);
+
+/// The shortest time of which it is judged: below it, chance decides.
+pub const BOUND_TIME_MIN: Duration = Duration::from_millis(100);
 
 /// Points of a run's timeline. An hour has one for each second; a report stays below a megabyte.
 pub const TIMELINE_POINTS_MAX: usize = 3600;

@@ -5,6 +5,7 @@
 //! program sees is made from one of the three: [`Progress`] while it goes on, [`text`] and [`json`]
 //! when it is over.
 
+pub mod bound;
 pub mod event;
 pub mod format;
 pub mod json;
@@ -20,6 +21,7 @@ pub mod timeline;
 pub mod value;
 pub mod verification;
 
+pub use bound::{Bound, BoundBy};
 pub use event::{
     Event, Observer, OplogTime, Phase, PlannedCollection, Rejection, Silent, Standing,
 };

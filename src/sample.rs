@@ -111,10 +111,66 @@ pub struct IndexProgress {
     pub namespace: String,
     /// The names of the indexes that one command builds.
     pub indexes: Vec<String>,
-    /// What the server does, such as `Index Build: scanning collection`.
-    pub stage: String,
+    /// What the server does.
+    pub stage: IndexStage,
     /// Documents or keys that are done with in this stage.
     pub done: u64,
-    /// All of them.
+    /// All of them; zero where that is not told.
     pub total: u64,
+}
+
+/// What a server does to build indexes, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexStage {
+    /// It reads all documents and collects their keys.
+    Scanning,
+    /// It sorts the keys.
+    Sorting,
+    /// It writes the keys into the index; one index after the other, where there are several.
+    Inserting,
+    /// It catches up with writes that came meanwhile, and commits.
+    Committing,
+}
+
+impl IndexProgress {
+    /// The share of the whole build that is done, 0 to 1. Of builds over 2 M documents, scanning
+    /// took 28 to 54 %, sorting 25 to 47 % and inserting 20 to 24 % of the time.
+    #[expect(clippy::cast_precision_loss, reason = "a share is shown in whole percents")]
+    pub fn fraction(&self) -> f64 {
+        let share = if self.total == 0 { 0.0 } else { self.done as f64 / self.total as f64 };
+        match self.stage {
+            IndexStage::Scanning => 0.5 * share.min(1.0),
+            IndexStage::Sorting => 0.5,
+            IndexStage::Inserting => 0.75 + 0.25 * share.min(1.0),
+            IndexStage::Committing => 1.0,
+        }
+    }
+}
+
+impl StageTimes {
+    /// What was spent since an earlier moment.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        self.with(before, Duration::saturating_sub)
+    }
+
+    /// Adds what was spent elsewhere.
+    pub fn add(&mut self, other: &Self) {
+        *self = self.with(other, |one, other| one + other);
+    }
+
+    fn with(&self, other: &Self, join: impl Fn(Duration, Duration) -> Duration) -> Self {
+        Self {
+            reading: join(self.reading, other.reading),
+            input: join(self.input, other.input),
+            unpacked: join(self.unpacked, other.unpacked),
+            unpacking: join(self.unpacking, other.unpacking),
+            held_back: join(self.held_back, other.held_back),
+            starved: join(self.starved, other.starved),
+            limited: join(self.limited, other.limited),
+            sending: join(self.sending, other.sending),
+            settling: join(self.settling, other.settling),
+            processor: join(self.processor, other.processor),
+        }
+    }
 }

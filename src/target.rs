@@ -15,7 +15,7 @@ use bson::{Bson, Document, RawBson, RawDocumentBuf, Uuid};
 
 use crate::batch::Batch;
 use crate::namespace::Namespace;
-use crate::sample::ServerSample;
+use crate::sample::{IndexProgress, ServerSample};
 use crate::target::durable::{Acknowledgement, Horizon, Mark};
 
 /// Where documents are restored to.
@@ -83,6 +83,13 @@ pub trait Target: Send + Sync + 'static {
 
     /// How the server stands; nothing where it does not tell such things.
     fn status(&self) -> impl Future<Output = Result<Option<ServerSample>, TargetError>> + Send {
+        async { Ok(None) }
+    }
+
+    /// How far builds of indexes are; nothing where the target does not tell such things.
+    fn index_progress(
+        &self,
+    ) -> impl Future<Output = Result<Option<Vec<IndexProgress>>, TargetError>> + Send {
         async { Ok(None) }
     }
 

@@ -32,7 +32,7 @@ use crate::exit::ExitStatus;
 use crate::limits::{
     BATCH_BYTES_DEFAULT, BATCH_BYTES_MAX, BATCH_DOCUMENTS_DEFAULT, DIFFERENCES_DEFAULT,
     DIFFERENCES_MAX, PARALLEL_COLLECTIONS_DEFAULT, PARALLEL_COLLECTIONS_MAX,
-    PARALLEL_INDEX_BUILDS_DEFAULT, REPORT_COLUMNS,
+    PARALLEL_INDEX_BUILDS_DEFAULT, REPORT_COLUMNS, WORKERS_ADAPTIVE_MAX, WORKERS_DEFAULT,
 };
 use crate::report::text::{Colour, Style};
 use crate::report::{Observer, OptionValue, Progress, Report, Verbosity, json, text};
@@ -197,12 +197,17 @@ pub(super) enum Shown {
 }
 
 fn after_help() -> String {
-    let megabytes = memory_bytes_max(&LoadSettings::default()) >> 20;
+    let megabytes = |workers| {
+        let settings = LoadSettings { workers: Workers::Fixed(workers), ..LoadSettings::default() };
+        memory_bytes_max(&settings) >> 20
+    };
+    let (few, most) = (megabytes(WORKERS_DEFAULT), megabytes(WORKERS_ADAPTIVE_MAX));
     format!(
         "Memory: buffers take at most \
          parallel-collections × (1M + batch-bytes) + (2 + 5 × workers) × batch-bytes, \
-         {megabytes} MiB by default; what is left of --memory is for documents above 1M, which \
-         take nine times their size while they pass. \
+         {few} MiB with {WORKERS_DEFAULT} workers and {most} MiB with {WORKERS_ADAPTIVE_MAX}; what \
+         is left of --memory is for documents above 1M, which take nine times their size while \
+         they pass. \
          For an archive, 1M and at most 32M of open batches stand for the first term.\n\n\
          Examples:\n  \
          restorm restore                                   dump/ into localhost\n  \

@@ -115,6 +115,7 @@ async fn build_some<T: Target>(
     }
     let specs: Vec<_> = plans.iter().map(|index| index.spec.clone()).collect();
     let began = Instant::now();
+    let _building = run.stages.building.begin();
     let command = || run.target.create_indexes(&indexed.namespace, &specs);
     with_retries(run, collection, command).await?;
     let took = began.elapsed() / u32::try_from(plans.len()).unwrap_or(u32::MAX);

@@ -1,12 +1,16 @@
 //! Tells about once a second how the run stands, and every few seconds how the server does.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::limits::{SAMPLE_INTERVAL, SERVER_SAMPLE_INTERVAL, SERVER_SAMPLE_PATIENCE};
+use crate::limits::{
+    INDEX_PROGRESS_INTERVAL, SAMPLE_INTERVAL, SERVER_SAMPLE_INTERVAL, SERVER_SAMPLE_PATIENCE,
+};
 use crate::load::run::Run;
+use crate::namespace::Namespace;
 use crate::report::Event;
 use crate::sample::ServerSample;
 use crate::target::{Fault, Target};
@@ -17,7 +21,7 @@ type News = Mutex<Option<Box<ServerSample>>>;
 /// Tells until it is aborted.
 pub(super) async fn keep_sampling<T: Target>(run: Arc<Run<T>>) {
     let news = News::default();
-    tokio::join!(keep_telling(&run, &news), keep_asking(&run, &news));
+    tokio::join!(keep_telling(&run, &news), keep_asking(&run, &news), keep_watching(&run));
 }
 
 /// Tells once more, when the run has come to its end.
@@ -56,6 +60,42 @@ async fn keep_asking<T: Target>(run: &Run<T>, news: &News) {
             Err(Unanswered) => {}
         }
     }
+}
+
+/// Tells how far indexes are while some are built, as long as the server answers such questions.
+async fn keep_watching<T: Target>(run: &Run<T>) {
+    let places: HashMap<String, usize> = run
+        .plan
+        .collections
+        .iter()
+        .enumerate()
+        .filter(|(_, plan)| !plan.indexes.is_empty())
+        .map(|(place, plan)| (unescaped(&plan.data_namespace), place))
+        .collect();
+    let mut ticks = ticks(INDEX_PROGRESS_INTERVAL);
+    loop {
+        ticks.tick().await;
+        if run.stages.building.running() == 0 {
+            continue;
+        }
+        match timeout(SERVER_SAMPLE_PATIENCE, run.target.index_progress()).await {
+            Ok(Ok(None)) => return,
+            Ok(Err(error)) if error.fault == Fault::Refused => return,
+            Ok(Err(_)) | Err(_) => {}
+            Ok(Ok(Some(builds))) => {
+                for progress in builds {
+                    if let Some(&collection) = places.get(&progress.namespace) {
+                        run.observe(&Event::IndexProgressed { collection, progress });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The name as the server writes it.
+fn unescaped(namespace: &Namespace) -> String {
+    format!("{}.{}", namespace.database(), namespace.collection())
 }
 
 /// The server did not answer this time.

@@ -18,6 +18,8 @@ pub(super) struct Stages {
     pub(super) held_back: Clock,
     /// A batch was sent and is not answered for.
     pub(super) sending: Clock,
+    /// The server builds indexes.
+    pub(super) building: Clock,
     /// A worker waits for what was acknowledged to become durable.
     pub(super) settling: Clock,
 }

@@ -2,6 +2,7 @@
 
 pub mod collection;
 pub mod counts;
+mod extent;
 pub mod special;
 pub mod stream;
 pub mod workers;
@@ -14,10 +15,11 @@ pub use special::{OplogTally, UsersTally};
 pub use stream::OneStream;
 pub use workers::{WorkersDecision, WorkersTally};
 
+use crate::report::bound::Bounds;
 use crate::report::event::{Event, Phase, PlannedCollection};
 use crate::report::latency::Latencies;
 use crate::report::lost::{Lost, LostStretch};
-use crate::report::rate::{Amounts, Pace, Peak, Rate, UNFINISHED_SHARE_MAX, share};
+use crate::report::rate::{Amounts, Pace, Peak, Rate};
 use crate::report::timeline::{Answered, Timeline};
 use crate::sample::Sample;
 
@@ -37,6 +39,7 @@ pub struct Tally {
     answered: Option<Duration>,
     latencies: Latencies,
     timeline: Timeline,
+    bounds: Bounds,
     sample: Option<Sample>,
     phase: Option<(Phase, Duration)>,
     times: PhaseTimes,
@@ -67,8 +70,7 @@ impl Tally {
                 self.stream = Some(OneStream { bytes: *bytes, compressed: *compressed });
             }
             Event::PhaseBegan(phase) => self.begin_phase(at, *phase),
-            Event::PrepareBegan { .. } | Event::Prepared { .. } | Event::IndexProgressed { .. } => {
-            }
+            Event::PrepareBegan { .. } | Event::Prepared { .. } => {}
             Event::Sampled(sample) => self.sampled(at, sample),
             Event::WorkersChanged { workers, reason } => {
                 self.workers.change(at, *workers, reason);
@@ -100,6 +102,7 @@ impl Tally {
             Event::ReadBegan { collection }
             | Event::DataEnded { collection }
             | Event::IndexBegan { collection, .. }
+            | Event::IndexProgressed { collection, .. }
             | Event::IndexBuilt { collection, .. }
             | Event::IndexFailed { collection, .. }
             | Event::CollectionEnded { collection }
@@ -123,6 +126,7 @@ impl Tally {
     }
 
     fn begin_phase(&mut self, at: Duration, phase: Phase) {
+        self.bounds.begin_phase(at, phase);
         if let Some((last, began)) = self.phase.replace((phase, at)) {
             self.times.add(last, at.saturating_sub(began));
         }
@@ -173,6 +177,7 @@ impl Tally {
                 self.count_pace(at, collection, amounts);
                 self.timeline.answered(at, Answered { amounts, rejected, latency });
                 self.latencies.add(latency);
+                self.bounds.answered(latency);
                 if let Some(tally) = self.collections.get_mut(collection) {
                     tally.latencies.add(latency);
                 }
@@ -332,53 +337,6 @@ impl Tally {
         self.stream
     }
 
-    /// The share of the run that is done, where there is any telling.
-    pub fn fraction_known(&self) -> Option<f64> {
-        let is_known = self.stream.is_none_or(|stream| stream.bytes.is_some());
-        is_known.then(|| self.fraction())
-    }
-
-    /// The share of the run that is done, by the bytes of the files that the server has answered
-    /// for: 0 to 1, and 1 only when everything is done.
-    pub fn fraction(&self) -> f64 {
-        let is_done = |tally: &CollectionTally| tally.state == State::Done;
-        if self.has_ended() && self.collections.iter().all(is_done) {
-            return 1.0;
-        }
-        match self.stream {
-            Some(stream) => stream.fraction(self.counts).unwrap_or(0.0),
-            None => share(self.origin_bytes_done, self.origin_bytes).min(UNFINISHED_SHARE_MAX),
-        }
-    }
-
-    /// How many bytes all documents will have been, uncompressed, where there is any telling: exact
-    /// for plain files, and for compressed ones by the ratio of what was read of them so far.
-    pub fn bytes_expected(&self) -> Option<u64> {
-        if let Some(stream) = self.stream {
-            return stream.bytes_expected(self.counts);
-        }
-        let compressed = self.collections.iter().filter(|tally| tally.planned.compressed);
-        let (bytes, origin_bytes) = compressed.fold((0, 0), |(bytes, origin_bytes), tally| {
-            let counts = tally.counts;
-            let origin_bytes = origin_bytes + counts.origin_bytes_acknowledged;
-            (bytes + counts.bytes_acknowledged, origin_bytes)
-        });
-        let expected = |tally: &CollectionTally| {
-            let (planned, counts) = (&tally.planned, tally.counts);
-            if tally.data_ended.is_some() {
-                counts.bytes_acknowledged
-            } else if !planned.compressed {
-                planned.origin_bytes
-            } else if counts.origin_bytes_acknowledged > 0 {
-                let acknowledged = (counts.bytes_acknowledged, counts.origin_bytes_acknowledged);
-                scale(planned.origin_bytes, acknowledged)
-            } else {
-                scale(planned.origin_bytes, (bytes, origin_bytes))
-            }
-        };
-        Some(self.collections.iter().map(expected).sum())
-    }
-
     /// How fast it goes at `at`.
     pub fn rate(&self, at: Duration) -> Rate {
         self.pace.as_ref().map_or_else(Rate::default, |pace| pace.rate(at))
@@ -434,6 +392,11 @@ impl Tally {
         &self.timeline
     }
 
+    /// What the run waits for, and has waited for.
+    pub fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
     /// How the run stood when it last told.
     pub fn sample(&self) -> Option<&Sample> {
         self.sample.as_ref()
@@ -441,18 +404,9 @@ impl Tally {
 
     fn sampled(&mut self, at: Duration, sample: &Sample) {
         self.timeline.sampled(at, sample.gauges);
+        self.bounds.sampled(at, sample);
         self.sample = Some(sample.clone());
     }
-}
-
-/// Bytes of a compressed file in documents' bytes, by what the acknowledged part came to.
-fn scale(origin_bytes: u64, (acknowledged, origin_acknowledged): (u64, u64)) -> u64 {
-    if origin_acknowledged == 0 {
-        return origin_bytes;
-    }
-    let scaled =
-        u128::from(origin_bytes) * u128::from(acknowledged) / u128::from(origin_acknowledged);
-    u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

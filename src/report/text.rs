@@ -4,6 +4,8 @@ mod special;
 mod table;
 mod verification;
 
+use std::time::Duration;
+
 use crate::exit::ExitStatus;
 use crate::limits::SUMMARY_ROWS;
 use crate::namespace::Namespace;
@@ -11,6 +13,7 @@ use crate::report::Verbosity;
 use crate::report::format::{
     byte_rate, bytes, columns, count, counted, cut, duration, one_line, percent, whole,
 };
+use crate::report::latency::Quantiles;
 use crate::report::lost::Lost;
 use crate::report::value::{CollectionState, Outcome, Report, Skipped, WorkersReport};
 use crate::report::verification::VerifyReport;
@@ -231,6 +234,8 @@ impl Summary {
             self.fact("indexes", &builds);
         }
         self.workers(&report.workers);
+        self.latency(&report.latency);
+        self.bound(report);
         self.special(report);
         if totals.retries > 0 {
             self.fact("retries", &count(totals.retries));
@@ -246,6 +251,28 @@ impl Summary {
         let kind = if workers.fixed.is_some() { "fixed" } else { "adaptive" };
         let range = if fewest == most { String::new() } else { format!(", {fewest} to {most}") };
         self.fact("workers", &format!("{kind}{range}, {last} at the end"));
+    }
+
+    fn latency(&mut self, latency: &Quantiles) {
+        if latency.count == 0 {
+            return;
+        }
+        let shown = |seconds| duration(Duration::from_secs_f64(seconds));
+        let text = format!(
+            "p50 {}, p99 {}, max {} from sending a batch to its answer",
+            shown(latency.p50_seconds),
+            shown(latency.p99_seconds),
+            shown(latency.max_seconds)
+        );
+        self.fact("latency", &text);
+    }
+
+    fn bound(&mut self, report: &Report) {
+        if let Some(bound) = &report.bound_by {
+            let (by, evidence) = (bound.by.name(), bound.evidence.join(", "));
+            self.fact("bound by", &format!("{by}: {}", one_line(&evidence)));
+            self.fact("", &bound.advice);
+        }
     }
 
     fn special(&mut self, report: &Report) {

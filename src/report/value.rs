@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use crate::exit::ExitStatus;
 use crate::limits::FAILURE_SAMPLES;
 use crate::namespace::Namespace;
+use crate::report::bound::BoundBy;
 use crate::report::event::Rejection;
 use crate::report::latency::Quantiles;
 use crate::report::lost::Lost;
@@ -134,6 +135,8 @@ pub struct Report {
     pub latency: Quantiles,
     /// What happened in each second.
     pub timeline: TimelineReport,
+    /// What the run waited for most; nothing where it was too short to tell.
+    pub bound_by: Option<BoundBy>,
     /// How many batches were in flight.
     pub workers: WorkersReport,
     /// Where documents were written to.
@@ -448,6 +451,7 @@ impl Report {
             times: times(tally, &collections),
             latency: tally.latencies().quantiles(),
             timeline: TimelineReport::new(tally.timeline()),
+            bound_by: tally.bounds().verdict(),
             workers: WorkersReport::new(tally),
             target: context.target,
             dump: context.dump,

@@ -12,6 +12,7 @@ mod contents;
 mod durability;
 mod errors;
 mod facts;
+mod index_progress;
 mod journal;
 mod known;
 mod left_out;
@@ -24,6 +25,8 @@ mod status;
 pub mod uri;
 mod uuids;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bson::{Bson, Document, RawBson, RawDocumentBuf, Uuid, doc};
@@ -34,7 +37,7 @@ use crate::batch::Batch;
 use crate::error::Error;
 use crate::facts::{ServerFacts, Topology};
 use crate::namespace::Namespace;
-use crate::sample::ServerSample;
+use crate::sample::{IndexProgress, ServerSample};
 use crate::target::durable::{Acknowledgement, Horizon, Mark};
 use crate::target::mongo::left_out::LeftOut;
 use crate::target::{
@@ -65,6 +68,8 @@ pub struct MongoTarget {
     keeps_zero_timestamps: bool,
     /// Whether `createIndexes` is asked to ignore options it does not know.
     ignores_unknown_index_options: bool,
+    /// Whether this user may not ask how the server stands.
+    status_refused: Arc<AtomicBool>,
     /// What is not sent, because the server is known to refuse it.
     left_out: LeftOut,
     /// The members that must be ready before an index is committed, where that was asked for.
@@ -273,6 +278,10 @@ impl Target for MongoTarget {
 
     async fn status(&self) -> Result<Option<ServerSample>, TargetError> {
         self.ask_status().await.map(Some)
+    }
+
+    async fn index_progress(&self) -> Result<Option<Vec<IndexProgress>>, TargetError> {
+        self.ask_index_progress().await.map(Some)
     }
 
     async fn uuid(&self, namespace: &Namespace) -> Result<Option<Uuid>, TargetError> {

@@ -33,6 +33,7 @@ mod mongorestore;
 mod namespaces;
 mod oplog;
 mod options;
+mod pacing;
 mod preflight;
 mod preserve_uuid;
 mod recompression;

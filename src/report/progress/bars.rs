@@ -5,9 +5,9 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Show;
-use super::glance::{ActiveCollection, Glance, Work, percent_known, time_left};
+use super::glance::{ActiveCollection, Glance, Work, bound, building, percent_known, time_left};
 use crate::report::event::Phase;
-use crate::report::format::{self, count, duration, rate, right};
+use crate::report::format::{self, count, rate, right};
 
 /// The steps of a bar.
 const STEPS: u16 = 1000;
@@ -27,6 +27,8 @@ const TIME_COLUMNS: usize = 13;
 pub(super) struct Bars {
     screen: MultiProgress,
     total: ProgressBar,
+    /// What the run waits for, below all bars once that is known.
+    bound: Option<ProgressBar>,
     collections: Vec<CollectionBar>,
     columns: Columns,
     /// How wide names are: as wide as the longest so far, if there is the room.
@@ -48,7 +50,7 @@ impl Bars {
         let screen = MultiProgress::with_draw_target(target);
         let total = screen.add(hidden_bar().with_message(numbers(Some(0.0), 0, 0.0, None)));
         let name_columns = NAME_COLUMNS_MIN;
-        Self { screen, total, collections: Vec::new(), columns, name_columns }
+        Self { screen, total, bound: None, collections: Vec::new(), columns, name_columns }
     }
 
     /// Widens the names to the longest, as far as the terminal allows.
@@ -89,6 +91,17 @@ impl Bars {
         self.collections.push(added);
     }
 
+    fn show_bound(&mut self, glance: &Glance) {
+        let Some(text) = bound(glance) else { return };
+        let screen = &self.screen;
+        let bar = self.bound.get_or_insert_with(|| {
+            let bar = hidden_bar().with_style(style("{wide_msg}"));
+            screen.insert_after(&self.total, bar)
+        });
+        bar.set_message(text);
+        bar.tick();
+    }
+
     fn show_total(&self, glance: &Glance) {
         let (done, all) = glance.collections;
         let name = format!("total {}/{}", count(done as u64), count(all as u64));
@@ -123,9 +136,9 @@ impl CollectionBar {
                 self.bar.set_message(numbers(*fraction, *inserted, rate.documents, *time_left));
                 self.bar.set_position(steps(*fraction));
             }
-            Work::Indexes { names, since } => {
-                let text = format!("building {} ({})", names.join(", "), duration(*since));
-                self.bar.set_message(text);
+            Work::Indexes { names, since, fraction, time_left } => {
+                let how_far = building(*since, *fraction, *time_left);
+                self.bar.set_message(format!("building {} ({how_far})", names.join(", ")));
             }
         }
     }
@@ -143,6 +156,7 @@ impl Show for Bars {
             self.show_collection(active);
         }
         self.show_total(glance);
+        self.show_bound(glance);
     }
 
     fn end(&mut self) {
@@ -150,6 +164,9 @@ impl Show for Bars {
             shown.bar.finish_and_clear();
         }
         self.total.finish_and_clear();
+        if let Some(bound) = &self.bound {
+            bound.finish_and_clear();
+        }
     }
 }
 
@@ -204,6 +221,7 @@ mod tests {
     use crate::report::event::Event;
     use crate::report::tally::Tally;
     use crate::report::value::samples;
+    use crate::sample::{IndexProgress, IndexStage};
 
     /// A terminal that keeps every line it was ever given.
     #[derive(Clone, Debug, Default)]
@@ -294,13 +312,23 @@ mod tests {
         );
         let bar = "shop.orders           [======>     ]  50 %        1,000  4.00 k/s  ETA 3 s";
         assert!(text.contains(bar), "{text}");
-        assert!(text.contains("total 0/1             [======>     ]  50 %"), "{text}");
+        assert!(text.contains("total 0/1             [===>        ]  33 %"), "{text}");
         let text = show(Vec::new(), 9);
-        assert!(text.contains("  50 %  nothing acknowledged for 8.0 s"), "{text}");
+        assert!(text.contains("  33 %  nothing acknowledged for 8.0 s"), "{text}");
         let index = || "a_1".to_owned();
         let begun = Event::IndexBegan { collection: 0, index: index() };
         let text = show(vec![Event::DataEnded { collection: 0 }, begun], 10);
         assert!(text.contains("shop.orders           building a_1 (0 s)"), "{text}");
+        let progress = IndexProgress {
+            namespace: "shop.orders".to_owned(),
+            indexes: vec![index()],
+            stage: IndexStage::Scanning,
+            done: 50,
+            total: 100,
+        };
+        let text = show(vec![Event::IndexProgressed { collection: 0, progress }], 15);
+        assert!(text.contains("building a_1 (5.0 s, 25 %, ETA 15 s)"), "{text}");
+        assert!(text.contains("total 0/1             [=========>  ]  75 %"), "{text}");
         let took = Duration::from_secs(1);
         let built = Event::IndexBuilt { collection: 0, index: index(), took };
         let ended = Event::CollectionEnded { collection: 0 };

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use crate::limits::{BARS_MAX, PROGRESS_LINE_INTERVAL};
+use crate::report::bound::Bound;
 use crate::report::event::{OplogTime, Phase};
 use crate::report::format::{duration, one_line, percent, remaining};
 use crate::report::rate::Rate;
-use crate::report::tally::{CollectionTally, State, Tally};
+use crate::report::tally::{CollectionTally, IndexTally, State, Tally};
 
 /// How far a run is.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub(super) struct Glance {
     pub(super) bytes: (u64, Option<u64>),
     /// Documents the server took.
     pub(super) inserted: u64,
+    /// What the run waits for, and why that is believed, if there is any telling.
+    pub(super) bound: Option<(Bound, String)>,
     /// The rate now.
     pub(super) rate: Rate,
     /// How long the documents will still take, if there is any telling.
@@ -69,6 +72,10 @@ pub(super) enum Work {
         names: Vec<String>,
         /// How long the oldest of them has been built.
         since: Duration,
+        /// The share that is done of the one that is behind, if the server tells.
+        fraction: Option<f64>,
+        /// How long that one will still take.
+        time_left: Option<Duration>,
     },
 }
 
@@ -85,6 +92,7 @@ impl Glance {
             fraction: tally.fraction_known(),
             bytes: (tally.counts().bytes_acknowledged, tally.bytes_expected()),
             inserted: tally.counts().inserted,
+            bound: tally.bounds().now(),
             rate: tally.rate(at),
             time_left: tally.time_left(at),
             silence: tally.silence(at),
@@ -111,6 +119,24 @@ impl Glance {
     }
 }
 
+/// How long an index has been built, how far that is, and how long it will still take.
+pub(super) fn building(
+    since: Duration,
+    fraction: Option<f64>,
+    time_left: Option<Duration>,
+) -> String {
+    let mut parts = vec![duration(since)];
+    parts.extend(fraction.map(percent));
+    parts.extend(time_left.map(|left| format!("ETA {}", remaining(left))));
+    parts.join(", ")
+}
+
+/// What the run waits for, in one line; nothing where that is not known.
+pub(super) fn bound(glance: &Glance) -> Option<String> {
+    let (by, evidence) = glance.bound.as_ref()?;
+    Some(format!("bound by {}: {}", by.name(), one_line(evidence)))
+}
+
 /// The time that is left, in words.
 pub(super) fn time_left(time: Option<Duration>) -> String {
     time.map_or_else(|| "ETA -".to_owned(), |time| format!("ETA {}", remaining(time)))
@@ -133,7 +159,14 @@ impl ActiveCollection {
             }
         } else {
             let began = tally.building().map(|index| index.began).min().unwrap_or(at);
+            let behind = |one: &&IndexTally, other: &&IndexTally| {
+                let fraction = |index: &IndexTally| index.fraction.unwrap_or(0.0);
+                fraction(one).total_cmp(&fraction(other))
+            };
+            let last = tally.building().min_by(behind);
             Work::Indexes {
+                fraction: last.and_then(|index| index.fraction),
+                time_left: last.and_then(|index| index.time_left(at)),
                 names: tally.building().map(|index| one_line(&index.name)).collect(),
                 since: at.saturating_sub(began),
             }

@@ -4,10 +4,11 @@ use std::io::Write;
 use std::time::Duration;
 
 use super::Show;
-use super::glance::{Glance, Work, percent_known, time_left};
+use super::glance::{Glance, Work, bound, building, percent_known, time_left};
 use crate::limits::PROGRESS_LINE_INTERVAL;
+use crate::report::bound::Bound;
 use crate::report::event::Phase;
-use crate::report::format::{byte_rate, bytes, count, counted, duration, whole};
+use crate::report::format::{byte_rate, bytes, count, counted, whole};
 
 /// Collections that a line names before it only counts them.
 const NAMES_MAX: usize = 2;
@@ -16,12 +17,24 @@ const NAMES_MAX: usize = 2;
 pub(super) struct Lines {
     out: Box<dyn Write + Send>,
     said: Duration,
+    /// What the run was said to be bound by.
+    bound: Option<Bound>,
 }
 
 impl Lines {
     /// Writes to `out`; what cannot be written is lost, because a closed log must not end a run.
     pub(super) fn new(out: Box<dyn Write + Send>) -> Self {
-        Self { out, said: Duration::ZERO }
+        Self { out, said: Duration::ZERO, bound: None }
+    }
+
+    /// What the run waits for, whenever that has changed.
+    fn bound(&mut self, glance: &Glance) -> Option<String> {
+        let by = glance.bound.as_ref().map(|(by, _)| *by);
+        if glance.phase == Some(Phase::Ended) || by.is_none() || self.bound == by {
+            return None;
+        }
+        self.bound = by;
+        bound(glance)
     }
 }
 
@@ -34,7 +47,7 @@ impl Show for Lines {
         }
         if at.saturating_sub(self.said) >= PROGRESS_LINE_INTERVAL {
             self.said = at;
-            if let Some(line) = line(glance) {
+            for line in line(glance).into_iter().chain(self.bound(glance)) {
                 text.push_str(&line);
                 text.push('\n');
             }
@@ -62,7 +75,8 @@ fn line(glance: &Glance) -> Option<String> {
         }
         Phase::Indexes | Phase::TimeToLive => {
             let (done, all) = glance.indexes;
-            format!("indexes: {} of {} done", count(done as u64), count(all as u64))
+            let percent = percent_known(glance.fraction);
+            format!("{percent:>5}  indexes: {} of {} done", count(done as u64), count(all as u64))
         }
         Phase::Users => "users and roles are restored".to_owned(),
         Phase::Oplog => oplog(glance),
@@ -93,8 +107,9 @@ fn active(glance: &Glance) -> String {
         .take(NAMES_MAX)
         .map(|one| match &one.work {
             Work::Documents { .. } => one.name.clone(),
-            Work::Indexes { names, since } => {
-                format!("{} builds {} ({})", one.name, names.join(", "), duration(*since))
+            Work::Indexes { names, since, fraction, time_left } => {
+                let how_far = building(*since, *fraction, *time_left);
+                format!("{} builds {} ({how_far})", one.name, names.join(", "))
             }
         })
         .collect();
@@ -112,6 +127,7 @@ mod tests {
     use crate::report::progress::tests::Paper;
     use crate::report::tally::Tally;
     use crate::report::value::samples;
+    use crate::sample::Sample;
 
     fn seconds(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -153,16 +169,39 @@ mod tests {
         assert_eq!(
             text.lines().collect::<Vec<_>>(),
             [
-                " 30 %  300 kB of 1.00 MB  3,000 documents  \
+                " 20 %  300 kB of 1.00 MB  3,000 documents  \
                  1,091 inserts/s  109 kB/s  ETA 7 s  shop.orders",
-                " 50 %  500 kB of 1.00 MB  5,000 documents  \
+                " 33 %  500 kB of 1.00 MB  5,000 documents  \
                  727 inserts/s  72.7 kB/s  ETA 6 s  shop.orders",
-                " 50 %  500 kB of 1.00 MB  5,000 documents  \
+                " 33 %  500 kB of 1.00 MB  5,000 documents  \
                  nothing acknowledged for 4.0 s  shop.orders",
-                " 50 %  500 kB of 1.00 MB  5,000 documents  \
+                " 33 %  500 kB of 1.00 MB  5,000 documents  \
                  nothing acknowledged for 7.0 s  shop.orders",
             ]
         );
+    }
+
+    #[test]
+    fn what_the_run_waits_for_is_told_whenever_it_changes() {
+        let sample = |sending: u64, starved: u64| {
+            let mut sample = Sample::default();
+            sample.gauges.cores = 2;
+            (sample.stages.sending, sample.stages.starved) = (seconds(sending), seconds(starved));
+            sample.stages.reading = seconds(starved);
+            sample.stages.input = seconds(starved);
+            Event::Sampled(Box::new(sample))
+        };
+        let mut events = loading();
+        for second in 0..20 {
+            let starved = if second < 10 { 0 } else { (second - 10) * 2 };
+            events.push((second, sample(second, starved)));
+        }
+        events.sort_by_key(|(second, _)| *second);
+        let text = shown(&events, 20);
+        let bound: Vec<_> = text.lines().filter(|line| line.starts_with("bound by")).collect();
+        assert_eq!(bound.len(), 2, "{text}");
+        assert!(bound[0].starts_with("bound by server: workers waited for its answers 100 %"));
+        assert!(bound[1].starts_with("bound by reading: workers waited for batches"), "{text}");
     }
 
     #[test]
@@ -182,8 +221,8 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "indexes: 0 of 1 done  shop.orders builds a_1_b_-1 (1.0 s)",
-                "indexes: 0 of 1 done  shop.orders builds a_1_b_-1 (4.0 s)",
+                " 66 %  indexes: 0 of 1 done  shop.orders builds a_1_b_-1 (1.0 s)",
+                " 66 %  indexes: 0 of 1 done  shop.orders builds a_1_b_-1 (4.0 s)",
             ]
         );
     }

@@ -10,6 +10,7 @@ use crate::report::latency::Latencies;
 use crate::report::lost::Lost;
 use crate::report::rate::{Amounts, Pace, Rate, UNFINISHED_SHARE_MAX, share};
 use crate::report::tally::counts::Counts;
+use crate::sample::IndexProgress;
 
 /// The counts of one collection.
 #[derive(Clone, Debug)]
@@ -53,7 +54,7 @@ pub enum State {
 }
 
 /// One index of a collection.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct IndexTally {
     /// Its name.
     pub name: String,
@@ -61,6 +62,21 @@ pub struct IndexTally {
     pub began: Duration,
     /// How far it is.
     pub state: IndexState,
+    /// The share of its build that the server says is done, 0 to 1; nothing before it says so.
+    pub fraction: Option<f64>,
+}
+
+impl IndexTally {
+    fn new(name: &str, began: Duration, state: IndexState) -> Self {
+        Self { name: name.to_owned(), began, state, fraction: None }
+    }
+
+    /// How long its build will still take from `at` on; nothing while there is no telling.
+    pub fn time_left(&self, at: Duration) -> Option<Duration> {
+        let fraction = self.fraction.filter(|fraction| *fraction > 0.0)?;
+        let spent = at.saturating_sub(self.began).as_secs_f64();
+        Duration::try_from_secs_f64(spent * (1.0 - fraction) / fraction).ok()
+    }
 }
 
 /// How far an index is.
@@ -118,11 +134,10 @@ impl CollectionTally {
                 self.pace = None;
                 self.advance(State::Indexing);
             }
-            Event::IndexBegan { index, .. } => self.indexes.push(IndexTally {
-                name: index.clone(),
-                began: at,
-                state: IndexState::Building,
-            }),
+            Event::IndexBegan { index, .. } => {
+                self.indexes.push(IndexTally::new(index, at, IndexState::Building));
+            }
+            Event::IndexProgressed { progress, .. } => self.progress(progress),
             Event::IndexBuilt { index, took, .. } => {
                 self.end_index(at, index, IndexState::Built(*took));
             }
@@ -205,6 +220,25 @@ impl CollectionTally {
         Some(self.data_ended?.saturating_sub(self.began?))
     }
 
+    /// Takes in how far the server is; what it said before is never taken back.
+    fn progress(&mut self, progress: &IndexProgress) {
+        let is_meant = |index: &&mut IndexTally| {
+            index.state == IndexState::Building && progress.indexes.contains(&index.name)
+        };
+        for index in self.indexes.iter_mut().filter(is_meant) {
+            index.fraction = Some(progress.fraction().max(index.fraction.unwrap_or(0.0)));
+        }
+    }
+
+    /// The work of its indexes that is done, as a number of indexes.
+    pub(super) fn indexes_done(&self) -> f64 {
+        let done = |index: &IndexTally| match index.state {
+            IndexState::Building => index.fraction.unwrap_or(0.0),
+            IndexState::Built(_) | IndexState::Failed(_) => 1.0,
+        };
+        self.indexes.iter().map(done).sum()
+    }
+
     /// The indexes that the server builds now.
     pub fn building(&self) -> impl Iterator<Item = &IndexTally> {
         self.indexes.iter().filter(|index| index.state == IndexState::Building)
@@ -236,7 +270,7 @@ impl CollectionTally {
             .find(|index| index.state == IndexState::Building && index.name == name);
         match begun {
             Some(index) => index.state = state,
-            None => self.indexes.push(IndexTally { name: name.to_owned(), began: at, state }),
+            None => self.indexes.push(IndexTally::new(name, at, state)),
         }
     }
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::report::event::Rejection;
+use crate::report::rate::{UNFINISHED_SHARE_MAX, share};
 use crate::report::value::samples::{failed, planned, written};
 
 fn seconds(seconds: u64) -> Duration {
