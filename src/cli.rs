@@ -6,6 +6,7 @@ mod collections;
 mod configuration;
 pub mod connection;
 mod damage;
+mod existing;
 mod indexes;
 pub mod inspect;
 pub mod mongorestore;
@@ -20,6 +21,7 @@ pub mod seed;
 mod signals;
 mod source;
 mod special;
+pub mod survey;
 pub mod verify;
 
 use std::ffi::OsString;
@@ -43,6 +45,7 @@ pub struct Cli {
 enum Command {
     Restore(Box<restore::RestoreArgs>),
     Verify(Box<verify::VerifyArgs>),
+    Survey(Box<survey::SurveyArgs>),
     Inspect(inspect::InspectArgs),
     Seed(seed::SeedArgs),
 }
@@ -66,6 +69,7 @@ pub async fn run() -> ExitStatus {
     let outcome = match Cli::parse_from(words).command {
         Command::Restore(args) => restore::run(*args, &notes).await,
         Command::Verify(args) => verify::run(*args).await,
+        Command::Survey(args) => survey::run(*args).await,
         Command::Inspect(args) => inspect::run(args),
         Command::Seed(args) => seed::run(args),
     };

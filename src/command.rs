@@ -3,4 +3,5 @@
 pub mod inspect;
 pub mod restore;
 pub mod seed;
+pub mod survey;
 pub mod verify;

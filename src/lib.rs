@@ -64,8 +64,8 @@ pub mod seed;
 // What programs use that restore dumps themselves.
 pub use command::restore::{
     BatchLimits, Connection, Destination, ExistingPolicy, IndexPolicy, Insertion, Journal,
-    LoadSettings, OnRejection, RateLimit, Restore, RestoreOptions, Selection, Stop, Validation,
-    Workers, WriteConcern,
+    LoadSettings, OccupiedPolicy, OnRejection, RateLimit, Restore, RestoreOptions, Selection, Stop,
+    SurveyDetail, Validation, Workers, WriteConcern,
 };
 pub use error::{Error, ErrorKind};
 pub use exit::ExitStatus;

@@ -248,6 +248,56 @@ pub const DIFFERENCES_DEFAULT: usize = 10;
 /// The most differing documents that may be listed for a collection.
 pub const DIFFERENCES_MAX: usize = 100_000;
 
+/// Collections that are surveyed at once; more only take turns at the server.
+pub const SURVEY_AT_ONCE: usize = 8;
+
+/// Collections of a server that are surveyed, at most: each takes two commands and a kilobyte.
+pub const SURVEY_COLLECTIONS_MAX: usize = 10_000;
+
+/// Collections whose documents are looked at in a survey, the largest ones: what is kept of each is
+/// some ten kilobytes.
+pub const SURVEY_DETAILED_MAX: usize = 1000;
+
+/// Documents of a collection whose fields are listed in a survey, unless told otherwise: a field
+/// that one in a hundred has is missed once in twenty thousand times.
+pub const SURVEY_DOCUMENTS: u32 = 1000;
+
+/// Bytes of a collection's documents that are looked at from each end; a thousand documents of the
+/// largest size are 16 GiB.
+pub const SURVEY_BYTES: usize = 16 * 1024 * 1024;
+
+/// Documents of a collection that are shown in a survey, unless told otherwise.
+pub const SURVEY_SAMPLES: usize = 2;
+
+/// Documents of a collection that are shown in a survey, at most.
+pub const SURVEY_SAMPLES_MAX: usize = 20;
+
+/// Characters of a document that is shown in a survey; the rest is cut.
+pub const SURVEY_SAMPLE_CHARACTERS: usize = 2000;
+
+/// Fields of a collection that are listed in a survey; names that are data, such as dates, would
+/// come to any number.
+pub const SURVEY_FIELDS_MAX: usize = 300;
+
+/// Levels of documents inside of documents whose fields are listed in a survey.
+pub const SURVEY_LEVELS_MAX: usize = 5;
+
+/// Elements of an array whose fields are listed in a survey.
+pub const SURVEY_ELEMENTS_MAX: usize = 50;
+
+/// How long a question of a survey may go unanswered before its answer is left out.
+pub const SURVEY_QUESTION_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long a server may take to write its files before their sizes are asked for: longer than it
+/// lets pass between two checkpoints of its own (`syncPeriodSecs`, a minute).
+pub const SURVEY_CHECKPOINT_WITHIN: Duration = Duration::from_secs(90);
+
+/// How long a survey may take before and after a restore, each.
+pub const SURVEY_OF_RESTORE_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long a survey that is a run of its own may take.
+pub const SURVEY_WITHIN: Duration = Duration::from_secs(600);
+
 /// How long the first connection may take before the server is called unreachable.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -209,6 +209,7 @@ pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
     run.join(workers).await;
     settle::end(&run, settler).await;
     again::send_doubtful(&run).await;
+    sampling::tell_all(&run).await;
     pacer.abort();
     run.pacing.end();
     run.judge_all_failures();
@@ -231,7 +232,7 @@ pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
         run.observe(&Event::Note { collection: None, text });
     }
     sampler.abort();
-    sampling::tell_last(&run).await;
+    sampling::tell(&run, None);
     run.observe(&Event::PhaseBegan(Phase::Ended));
     run.end()
 }

@@ -5,6 +5,7 @@
 
 pub mod carried;
 mod directions;
+pub mod existing;
 pub mod indexes;
 pub mod oplog;
 pub mod options;
@@ -84,6 +85,10 @@ pub enum ExistingPolicy {
     Add,
     /// It is dropped first.
     Drop,
+    /// The restore is refused.
+    Refuse,
+    /// It is left alone.
+    Skip,
 }
 
 /// Whether indexes are built.
@@ -356,12 +361,12 @@ impl Planning<'_> {
         let Some(existing) = existing else {
             return Ok(Creation::Create);
         };
-        if self.selection.existing == ExistingPolicy::Drop {
-            return Ok(if namespace.is_system() {
-                Creation::Empty
-            } else {
-                Creation::DropAndCreate
-            });
+        match self.selection.existing {
+            ExistingPolicy::Drop if namespace.is_system() => return Ok(Creation::Empty),
+            ExistingPolicy::Drop => return Ok(Creation::DropAndCreate),
+            // It is settled later what becomes of it, whatever it is.
+            ExistingPolicy::Refuse | ExistingPolicy::Skip => return Ok(Creation::Use),
+            ExistingPolicy::Add => {}
         }
         if existing.kind != entry.kind.name() {
             return Err(format!(

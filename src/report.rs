@@ -15,6 +15,7 @@ pub mod mongorestore;
 pub mod progress;
 mod pulse;
 pub mod rate;
+pub mod survey;
 pub mod tally;
 pub mod text;
 pub mod timeline;
@@ -26,6 +27,7 @@ pub use event::{
     Event, Observer, OplogTime, Phase, PlannedCollection, Rejection, Silent, Standing,
 };
 pub use progress::Progress;
+pub use survey::{BeforeAndAfter, Survey, SurveyReport};
 pub use tally::Tally;
 pub use value::{Context, DumpFacts, OptionValue, Outcome, Report, Skipped, TargetFacts};
 pub use verification::{Verification, VerifyReport};

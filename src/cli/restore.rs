@@ -12,6 +12,7 @@ use crate::cli::connection::{
     ConnectionArgs, Server, StandardInput, Surroundings, split_positionals,
 };
 use crate::cli::damage::DamageArgs;
+use crate::cli::existing::ExistingArgs;
 use crate::cli::indexes::IndexArgs;
 use crate::cli::mongorestore::DropInArgs;
 use crate::cli::namespaces::NamespaceArgs;
@@ -23,8 +24,8 @@ use crate::cli::signals::{self, Voice};
 use crate::cli::source::SourceArgs;
 use crate::cli::special::SpecialArgs;
 use crate::command::restore::{
-    BatchLimits, Connection, Destination, ExistingPolicy, IndexPolicy, Insertion, Journal,
-    LoadSettings, Mode, Order, RestoreOptions, Restored, Selection, Stop, Workers, WriteConcern,
+    BatchLimits, Connection, Destination, IndexPolicy, Insertion, Journal, LoadSettings, Mode,
+    Order, RestoreOptions, Restored, Selection, Stop, SurveyDetail, Workers, WriteConcern,
     memory_bytes_max, restore,
 };
 use crate::error::{Error, ErrorKind};
@@ -87,9 +88,8 @@ pub struct RestoreArgs {
     #[command(flatten)]
     namespaces: NamespaceArgs,
 
-    /// Drop each collection of the dump before restoring it
-    #[arg(long, help_heading = "What is restored")]
-    drop: bool,
+    #[command(flatten)]
+    existing: ExistingArgs,
 
     /// Build no indexes but the ones on _id
     #[arg(long, alias = "noIndexRestore", help_heading = "What is restored")]
@@ -162,6 +162,11 @@ pub struct RestoreArgs {
     #[arg(long, value_name = "N", default_value_t = DIFFERENCES_DEFAULT)]
     #[arg(value_parser = differences, help_heading = "Verification")]
     differences: usize,
+
+    /// Take stock of the collections before and after, and tell the difference: sizes, indexes,
+    /// fields, and documents as examples, all of it in the JSON report
+    #[arg(long, help_heading = "Verification")]
+    survey: bool,
 
     /// Write the report as JSON to this file as well
     #[arg(long, value_name = "FILE", help_heading = "What is shown")]
@@ -284,12 +289,14 @@ impl RestoreArgs {
             collection: self.collection.clone(),
             destination: self.destination(server.as_ref()),
             selection: self.selection()?,
+            occupied: self.existing.occupied(),
             commit_quorum: self.indexes.commit_quorum(),
             special: self.special.to_options()?,
             ledger: self.resumption.ledger(),
             damage: self.damage.damage(),
             rejects: self.refusals.rejects.clone(),
             verify: self.verify.then_some(self.differences),
+            survey: self.survey.then(SurveyDetail::of_restore),
             settings: LoadSettings {
                 readers: self.parallel_collections,
                 workers: self.workers(),
@@ -312,7 +319,7 @@ impl RestoreArgs {
     fn selection(&self) -> Result<Selection, Error> {
         Ok(Selection {
             names: self.namespaces.names(self.db.as_deref(), self.collection.as_deref())?,
-            existing: if self.drop { ExistingPolicy::Drop } else { ExistingPolicy::Add },
+            existing: self.existing.policy(),
             indexes: if self.no_indexes { IndexPolicy::Skip } else { IndexPolicy::Build },
             uuids: self.collections.uuids(),
             options: self.collections.options(),
@@ -367,16 +374,16 @@ impl RestoreArgs {
 
     /// What differs from the defaults, as the report tells it.
     fn told(&self) -> Vec<OptionValue> {
-        let mut told = Vec::new();
+        let mut told: Vec<_> = self.existing.told().collect();
         let mut tell = |name: &str, value: String| {
             told.push(OptionValue { name: name.to_owned(), value });
         };
         for (name, is_set) in [
-            ("drop", self.drop),
             ("no-indexes", self.no_indexes),
             ("maintain-insertion-order", self.maintain_insertion_order),
             ("null", self.null),
             ("verify", self.verify),
+            ("survey", self.survey),
         ] {
             if is_set {
                 tell(name, "true".to_owned());
@@ -564,7 +571,7 @@ pub(super) fn style(verbosity: Verbosity) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::restore::{Damage, OnRejection, Validation};
+    use crate::command::restore::{Damage, ExistingPolicy, OnRejection, Validation};
     use clap::Parser;
 
     #[derive(Parser)]

@@ -1,16 +1,19 @@
 //! Restores a dump: dump → plan → reader → batch → load → target → report.
 
+mod existing;
 mod keeping;
 mod library;
 mod preflight;
 mod rejecting;
 mod special;
+mod surveying;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 pub use crate::batch::{BatchLimits, ZeroTimestamps};
+pub use crate::command::survey::SurveyDetail;
 use crate::command::verify;
 use crate::dump::stream::Interrupt;
 pub use crate::dump::{ArchivePlace, Location};
@@ -39,10 +42,12 @@ pub use crate::target::mongo::merge::{ConnectionFlags, merge, wants_password};
 pub use crate::target::mongo::uri::{ServerUri, is_uri};
 pub use crate::target::mongo::{CommitQuorum, Connection, Journal, WriteConcern, key_is_encrypted};
 use crate::target::null::NullTarget;
+pub use existing::OccupiedPolicy;
 pub use keeping::{LedgerOptions, LedgerPlace, Start};
 pub use library::Restore;
 use special::Found;
 pub use special::{DatabaseUsers, OplogOptions, SpecialOptions};
+use surveying::Surveying;
 
 /// What to restore, where to, and how; [`RestoreOptions::new`] has the defaults.
 #[derive(Clone, Debug)]
@@ -58,6 +63,8 @@ pub struct RestoreOptions {
     pub destination: Destination,
     /// What is asked of the plan.
     pub selection: Selection,
+    /// Whether the collections to restore may hold documents.
+    pub occupied: OccupiedPolicy,
     /// How many members must be ready before an index is committed.
     pub commit_quorum: Option<CommitQuorum>,
     /// What is asked of users, roles and the oplog.
@@ -71,6 +78,8 @@ pub struct RestoreOptions {
     /// Whether what was brought is compared with the dump afterwards, and how many differing
     /// documents of a collection are listed then.
     pub verify: Option<usize>,
+    /// Whether the target is surveyed before and after, and how closely.
+    pub survey: Option<SurveyDetail>,
     /// How the plan is run.
     pub settings: LoadSettings,
     /// Whether it is run at all.
@@ -88,12 +97,14 @@ impl RestoreOptions {
             collection: None,
             destination,
             selection: Selection::default(),
+            occupied: OccupiedPolicy::default(),
             commit_quorum: None,
             special: SpecialOptions::default(),
             ledger: LedgerOptions::default(),
             damage: Damage::default(),
             rejects: None,
             verify: None,
+            survey: None,
             settings: LoadSettings::default(),
             mode: Mode::Restore,
             told: Vec::new(),
@@ -118,7 +129,7 @@ impl RestoreOptions {
             (Some(_), Destination::Null) => {
                 Err(usage("--verify needs a server: with --null nothing is sent"))
             }
-            _ => Ok(()),
+            _ => existing::check(self),
         }
     }
 }
@@ -205,7 +216,7 @@ pub async fn restore(
     match &options.destination {
         Destination::Null => {
             let facts = ServerFacts::null();
-            let run = Prepared { options, layout, inventory, facts, began };
+            let run = Prepared { options, layout, inventory, facts, began, left_alone: 0 };
             let plan = run.plan(&NullTarget).await?;
             run.carry_out(plan, Arc::new(NullTarget), "nowhere (null target)", observer, stop).await
         }
@@ -222,10 +233,16 @@ pub async fn restore(
             facts.existing = target.existing(databases.clone(), detail).await?;
             let target = target.with_journal_of(&facts, databases).await;
             let description = target.description().to_owned();
-            let run = Prepared { options, layout, inventory, facts, began };
+            let mut run = Prepared { options, layout, inventory, facts, began, left_alone: 0 };
             let mut plan = run.plan(&target).await?;
+            run.left_alone = existing::settle(&target, run.found(), &mut plan).await?;
             preflight::check(&target, &run.facts, &mut plan).await?;
-            run.carry_out(plan, Arc::new(target), &description, observer, stop).await
+            // Futures of these sizes are not copied about.
+            let first = Box::pin(Surveying::begin(run.found(), &target, &plan, &stop));
+            let surveying = first.await;
+            let restored = run.carry_out(plan, Arc::new(target), &description, observer, stop);
+            let restored = Box::pin(restored).await?;
+            Ok(Box::pin(surveying.end(restored)).await)
         }
     }
 }
@@ -255,6 +272,8 @@ struct Prepared<'a> {
     inventory: Inventory,
     facts: ServerFacts,
     began: Instant,
+    /// Collections that exist and are left alone, as was asked for.
+    left_alone: usize,
 }
 
 impl Prepared<'_> {
@@ -387,7 +406,8 @@ impl Prepared<'_> {
 
     /// A dump of which nothing can be restored is an error: success would be a lie.
     fn refuse_empty(&self, plan: &RestorePlan) -> Result<(), Error> {
-        if !plan.collections.is_empty() || plan.users.is_some() || plan.oplog.is_some() {
+        let is_something = self.left_alone > 0 || !plan.collections.is_empty();
+        if is_something || plan.users.is_some() || plan.oplog.is_some() {
             return Ok(());
         }
         let mut reasons: Vec<String> = plan

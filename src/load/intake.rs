@@ -268,7 +268,8 @@ impl<T: Target> Intake<T> {
             self.run.observe(&Event::Read { collection, documents, bytes: batch.document_bytes });
         }
         self.run.begin(collection);
-        if self.run.stages.held_back.time(|| queue.send_blocking(batch)).is_err() {
+        let is_taken = self.run.stages.held_back.time(|| queue.send_blocking(batch).is_ok());
+        if !is_taken {
             self.run.observe(&Event::Unsent { collection, documents });
             self.run.finish(collection);
             return false;

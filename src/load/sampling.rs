@@ -1,7 +1,7 @@
 //! Tells about once a second how the run stands, and every few seconds how the server does.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -15,47 +15,45 @@ use crate::report::Event;
 use crate::sample::ServerSample;
 use crate::target::{Fault, Target};
 
-/// What the server told last and nobody was told yet.
-type News = Mutex<Option<Box<ServerSample>>>;
-
 /// Tells until it is aborted.
 pub(super) async fn keep_sampling<T: Target>(run: Arc<Run<T>>) {
-    let news = News::default();
-    tokio::join!(keep_telling(&run, &news), keep_asking(&run, &news), keep_watching(&run));
+    tokio::join!(keep_telling(&run), keep_asking(&run), keep_watching(&run));
 }
 
-/// Tells once more, when the run has come to its end.
-pub(super) async fn tell_last<T: Target>(run: &Run<T>) {
+/// Tells once more how the run stands, and its server.
+pub(super) async fn tell_all<T: Target>(run: &Run<T>) {
     // A server that a run gave up on is not waited for once more.
     let server = if run.goes_on() { ask(run).await.unwrap_or_default() } else { None };
     tell(run, server);
 }
 
-fn tell<T: Target>(run: &Run<T>, server: Option<Box<ServerSample>>) {
+/// Tells how the run stands.
+pub(super) fn tell<T: Target>(run: &Run<T>, server: Option<Box<ServerSample>>) {
     let mut sample = run.sample();
     sample.server = server;
     run.observe(&Event::Sampled(Box::new(sample)));
 }
 
-async fn keep_telling<T: Target>(run: &Run<T>, news: &News) {
+async fn keep_telling<T: Target>(run: &Run<T>) {
     let mut ticks = ticks(SAMPLE_INTERVAL);
     loop {
         ticks.tick().await;
-        let server = news.lock().unwrap_or_else(PoisonError::into_inner).take();
-        tell(run, server);
+        tell(run, None);
     }
 }
 
 /// Asks the server as long as it answers such questions.
-async fn keep_asking<T: Target>(run: &Run<T>, news: &News) {
+async fn keep_asking<T: Target>(run: &Run<T>) {
     let mut ticks = ticks(SERVER_SAMPLE_INTERVAL);
     loop {
         ticks.tick().await;
         match ask(run).await {
             Ok(None) => return,
-            Ok(Some(server)) => {
-                run.pacing.sampled(&server);
-                *news.lock().unwrap_or_else(PoisonError::into_inner) = Some(server);
+            Ok(server) => {
+                if let Some(server) = &server {
+                    run.pacing.sampled(server);
+                }
+                tell(run, server);
             }
             Err(Unanswered) => {}
         }

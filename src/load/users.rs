@@ -87,7 +87,7 @@ async fn bring_in<T: Target>(
             insert(run, part, &batch).await?;
         }
     }
-    if terms.existing == ExistingPolicy::Add {
+    if terms.existing != ExistingPolicy::Drop {
         note_existing(run, accounts.users.as_ref(), "system.users", "user", "users").await;
         note_existing(run, accounts.roles.as_ref(), "system.roles", "role", "roles").await;
     }
@@ -97,8 +97,8 @@ async fn bring_in<T: Target>(
         roles: temporary(&accounts.roles),
         database: terms.database.clone(),
         others: match terms.existing {
-            ExistingPolicy::Add => Others::Kept,
             ExistingPolicy::Drop => Others::Removed,
+            ExistingPolicy::Add | ExistingPolicy::Refuse | ExistingPolicy::Skip => Others::Kept,
         },
     };
     if !run.goes_on() {

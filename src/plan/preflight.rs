@@ -101,7 +101,7 @@ fn journal(plan: &mut RestorePlan, conditions: &Conditions) -> Result<(), Error>
 }
 
 /// The first few of some names, each in quotes.
-fn shown<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+pub(super) fn shown<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     let more = names.len().saturating_sub(NAMES_SHOWN);
     let first: Vec<_> = names.take(NAMES_SHOWN).map(|name| format!("`{name}`")).collect();
     match more {

@@ -143,7 +143,7 @@ fn json(document: &Document) -> String {
     bson::Bson::Document(document.clone()).into_relaxed_extjson().to_string()
 }
 
-fn counted(count: usize, one: &str, many: &str) -> String {
+pub(super) fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 

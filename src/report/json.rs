@@ -1,4 +1,5 @@
-//! Reports for programs; `docs/report.schema.json` and `docs/verify.schema.json` describe them.
+//! Reports for programs; `docs/report.schema.json`, `docs/verify.schema.json` and
+//! `docs/survey.schema.json` describe them.
 
 use serde::Serialize;
 
@@ -22,9 +23,10 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::report::Report;
+    use crate::report::survey::samples as surveys;
     use crate::report::value::samples;
     use crate::report::verification::samples as verifications;
+    use crate::report::{BeforeAndAfter, Report};
 
     fn validator() -> jsonschema::Validator {
         validator_of(include_str!("../../docs/report.schema.json"))
@@ -97,6 +99,21 @@ mod tests {
         report.verified(Some(verifications::different()));
         assert_eq!(rendered(&report)["exit_status"], 4);
         every_field_is_known(&report);
+    }
+
+    #[test]
+    fn the_schema_of_surveys_knows_every_field() {
+        let validator = validator_of(include_str!("../../docs/survey.schema.json"));
+        every_field_is_known_by(&validator, &surveys::report());
+    }
+
+    #[test]
+    fn a_restore_tells_of_its_surveys_in_the_same_words() {
+        let mut report = samples::clean();
+        report.survey = Some(surveys::before_and_after());
+        every_field_is_known(&report);
+        report.survey = Some(BeforeAndAfter::new(None, None));
+        assert!(validator().is_valid(&rendered(&report)));
     }
 
     fn every_field_is_known(report: &Report) {

@@ -36,7 +36,7 @@ pub struct Tally {
     origin_bytes_lost: u64,
     pace: Option<Pace>,
     peak: Peak,
-    answered: Option<Duration>,
+    last_answer: Option<Duration>,
     latencies: Latencies,
     timeline: Timeline,
     bounds: Bounds,
@@ -174,13 +174,7 @@ impl Tally {
                 });
                 self.origin_bytes_done += self.origin_bytes_done_of(collection) - before;
                 let amounts = Amounts { documents: inserted, bytes, origin_bytes };
-                self.count_pace(at, collection, amounts);
-                self.timeline.answered(at, Answered { amounts, rejected, latency });
-                self.latencies.add(latency);
-                self.bounds.answered(latency);
-                if let Some(tally) = self.collections.get_mut(collection) {
-                    tally.latencies.add(latency);
-                }
+                self.answered(at, collection, Answered { amounts, rejected, latency });
             }
             Event::Damaged { collection, bytes, ref rejection } => {
                 self.timeline.rejected(at, 1);
@@ -219,12 +213,17 @@ impl Tally {
         }
     }
 
-    fn count_pace(&mut self, at: Duration, collection: usize, amounts: Amounts) {
-        self.answered = self.answered.max(Some(at));
+    /// Counts a batch that was answered for towards everything that has to do with time.
+    fn answered(&mut self, at: Duration, collection: usize, answered: Answered) {
+        let Answered { amounts, latency, .. } = answered;
+        self.last_answer = self.last_answer.max(Some(at));
         self.peak.add(at, amounts);
         self.pace.get_or_insert_with(|| Pace::new(at)).add(at, amounts);
+        self.timeline.answered(at, answered);
+        self.latencies.add(latency);
+        self.bounds.answered(latency);
         if let Some(tally) = self.collections.get_mut(collection) {
-            tally.count_pace(at, amounts);
+            tally.answered(at, amounts, latency);
         }
     }
 
@@ -379,7 +378,7 @@ impl Tally {
     pub fn silence(&self, at: Duration) -> Option<Duration> {
         let loading = self.active().filter(|(_, tally)| tally.state == State::Loading);
         let began = loading.filter_map(|(_, tally)| tally.began).min()?;
-        Some(at.saturating_sub(self.answered.map_or(began, |answered| answered.max(began))))
+        Some(at.saturating_sub(self.last_answer.map_or(began, |answer| answer.max(began))))
     }
 
     /// How long batches took from sending to their answer.

@@ -1,6 +1,7 @@
 //! The report for people: a verdict, what it rests on, and the exit status.
 
 mod special;
+mod survey;
 mod table;
 mod verification;
 
@@ -15,6 +16,7 @@ use crate::report::format::{
 };
 use crate::report::latency::Quantiles;
 use crate::report::lost::Lost;
+use crate::report::survey::SurveyReport;
 use crate::report::value::{CollectionState, Outcome, Report, Skipped, WorkersReport};
 use crate::report::verification::VerifyReport;
 
@@ -63,10 +65,20 @@ pub fn summary(report: &Report, style: &Style) -> String {
         summary.line("");
         summary.verified(verification);
     }
+    if let Some(survey) = &report.survey {
+        summary.before_and_after(survey);
+    }
     summary.skipped(&report.skipped);
     summary.notes(report);
     summary.line("");
     summary.ending(report);
+    summary.text
+}
+
+/// The report of a survey over several lines, the last with its line end.
+pub fn surveyed(report: &SurveyReport, style: &Style) -> String {
+    let mut summary = Summary { text: String::new(), style: *style };
+    summary.stock(report);
     summary.text
 }
 

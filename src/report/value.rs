@@ -13,6 +13,7 @@ use crate::report::event::Rejection;
 use crate::report::latency::Quantiles;
 use crate::report::lost::Lost;
 use crate::report::rate::Rate;
+use crate::report::survey::BeforeAndAfter;
 use crate::report::tally::special::Progress;
 use crate::report::tally::{
     Balance, CollectionTally, IndexState, OplogTally, State, Tally, UsersTally, WorkersDecision,
@@ -157,6 +158,8 @@ pub struct Report {
     pub salvage: Option<SalvageReport>,
     /// What a comparison with the dump found afterwards, where one was made.
     pub verification: Option<Verification>,
+    /// What the target held before and holds after, where it was surveyed.
+    pub survey: Option<BeforeAndAfter>,
     /// What of the dump was not restored, and why.
     pub skipped: Vec<Skipped>,
     /// What a person should know.
@@ -463,6 +466,7 @@ impl Report {
             ledger: None,
             salvage: None,
             verification: None,
+            survey: None,
             skipped: context.skipped,
         };
         report.exit_status = report.judge();

@@ -22,6 +22,7 @@ mod outcome;
 mod product;
 mod special;
 mod status;
+pub mod survey;
 pub mod uri;
 mod uuids;
 

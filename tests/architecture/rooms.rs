@@ -50,7 +50,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tokio", &["load", "target", "probe", "cli::signals", "main"]),
     ("async_channel", &["load"]),
     // A comparison waits for many collections at once, without tasks of its own.
-    ("futures_util", &["load", "target", "command::verify"]),
+    ("futures_util", &["load", "target", "command::verify", "command::survey"]),
     ("rayon", &["load", "command", "seed"]),
     ("indicatif", &["report::progress"]),
     ("strsim", &["plan", "cli::mongorestore"]),

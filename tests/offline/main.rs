@@ -7,6 +7,7 @@ mod program;
 
 mod archive;
 mod better;
+mod bound;
 mod broken;
 mod broken_archives;
 mod chance;

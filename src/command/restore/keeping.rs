@@ -1,5 +1,6 @@
 //! Where the ledger of a restore is, and what a restore that is resumed takes from it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use twox_hash::XxHash3_64;
@@ -11,6 +12,7 @@ use crate::dump::inventory::CollectionKind;
 use crate::error::{Error, ErrorKind};
 use crate::facts::{ServerFacts, Topology};
 use crate::load::ledger::{self, History, Ledger, Past};
+use crate::namespace::Namespace;
 use crate::plan::carried::Carried;
 use crate::plan::{CollectionPlan, Creation, RestorePlan};
 use crate::report::format::counted;
@@ -88,6 +90,26 @@ pub(super) fn keep(found: Found<'_>, plan: &mut RestorePlan) -> Result<Option<Ke
         failure.map_or_else(|| "there is no place for it".to_owned(), |error| error.to_string());
     plan.notes.push(format!("no ledger is kept, so that nothing could be resumed: {why}"));
     Ok(None)
+}
+
+/// The collections on the target that an earlier restore began, where this one goes on with it.
+pub(super) fn begun(found: Found<'_>) -> Result<BTreeSet<Namespace>, Error> {
+    let Found { options, inventory, facts, .. } = found;
+    let LedgerOptions { place, start } = &options.ledger;
+    if *start == Start::Anew {
+        return Ok(BTreeSet::new());
+    }
+    let Some(dump) = fingerprint(inventory)? else {
+        return Ok(BTreeSet::new());
+    };
+    let places = places(place, &options.dump, &dump, &facts.identity);
+    // A ledger that is missing or of something else is refused when it is gone on with.
+    let Some(place) = places.iter().find(|place| place.exists()) else {
+        return Ok(BTreeSet::new());
+    };
+    let history = ledger::history(place)?;
+    let begun = history.collections.iter();
+    Ok(begun.filter_map(|past| Namespace::parse(&past.stands.target)).collect())
 }
 
 /// Tells of an earlier restore that this one could have gone on with.

@@ -52,7 +52,7 @@ pub(super) fn check(plan: &mut RestorePlan, login: &Login) -> Result<(), Error> 
 fn removed(plan: &RestorePlan, login: &Login) -> Option<String> {
     let users = plan.users.as_ref()?;
     let is_among = users.terms.database.as_ref().is_none_or(|of| *of == login.database);
-    if users.terms.existing == ExistingPolicy::Add || !is_among {
+    if users.terms.existing != ExistingPolicy::Drop || !is_among {
         return None;
     }
     let name = format!("{}.{}", login.database, login.user);

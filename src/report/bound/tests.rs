@@ -1,3 +1,5 @@
+//! Tests of the verdicts.
+
 use super::*;
 use crate::sample::{Gauges, ServerSample, StageTimes, Tickets};
 

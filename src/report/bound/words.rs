@@ -123,7 +123,7 @@ pub(super) fn advice(by: Bound, window: &Window) -> String {
         Bound::Server
             if server.flow_controlled || server.majority_lag.is_some_and(|lag| lag >= LAG) =>
         {
-            "secondaries do not keep up; faster ones, or restoring before they are added, would help"
+            "secondaries do not keep up; faster ones would help, or adding them after the restore"
         }
         Bound::Server if server.cache_dirty_share.is_some_and(|dirty| dirty >= DIRTY_TRIGGER) => {
             "its disk does not take changes as fast as they come; a faster disk or a larger cache \
@@ -133,20 +133,20 @@ pub(super) fn advice(by: Bound, window: &Window) -> String {
             "the server's processors or its disk are the limit; more workers would not help"
         }
         Bound::Journal => {
-            "a faster disk for the journal, more batches in flight (--workers), or acknowledgement \
-             before the journal (--journal off) with the barrier at the end"
+            "a faster disk for the journal, more batches in flight (--workers), or confirmation \
+             without it (--journal off), with the barrier at the end"
         }
         Bound::Network => {
-            "run restorm nearer to the server, have more batches in flight (--workers), or compress \
-             what is sent (compressors=zstd in the connection string)"
+            "run restorm nearer to the server, have more batches in flight (--workers), or \
+             compress what is sent (compressors=zstd in the connection string)"
         }
         Bound::Reading => {
             "a faster disk or pipe for the dump; more collections side by side (-j) if the disk \
              takes that"
         }
         Bound::Inflating => {
-            "more collections side by side (-j) where cores are free, or a dump that is packed with \
-             zstd or not at all"
+            "more collections side by side (-j) where cores are free, or a dump that is packed \
+             with zstd or not at all"
         }
         Bound::ClientCpu => {
             "more or faster cores for restorm, or fewer checks (--validate-documents)"

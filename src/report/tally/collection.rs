@@ -165,8 +165,9 @@ impl CollectionTally {
         }
     }
 
-    /// Takes amounts into account that the server acknowledged at `at`.
-    pub(super) fn count_pace(&mut self, at: Duration, amounts: Amounts) {
+    /// Takes amounts into account that the server acknowledged at `at`, so long after sending.
+    pub(super) fn answered(&mut self, at: Duration, amounts: Amounts, latency: Duration) {
+        self.latencies.add(latency);
         if let Some(pace) = &mut self.pace {
             pace.add(at, amounts);
         }

@@ -13,8 +13,8 @@ impl Tally {
 
     /// The share of the run that is done: 0 to 1, and 1 only when everything is done.
     ///
-    /// Documents count by the bytes of the files that the server has answered for. Each index counts
-    /// as [`INDEX_WEIGHT`] of its collection's documents.
+    /// Documents count by the bytes of the files that the server has answered for. Each index
+    /// counts as [`INDEX_WEIGHT`] of its collection's documents.
     pub fn fraction(&self) -> f64 {
         let is_done = |tally: &CollectionTally| tally.state == State::Done;
         if self.has_ended() && self.collections.iter().all(is_done) {

@@ -16,7 +16,7 @@ use crate::target::{Target, TargetError};
 const NOTHING_THERE: i32 = 26;
 
 /// What was written is asked for where it was written, whatever the connection string prefers.
-fn primary() -> SelectionCriteria {
+pub(super) fn primary() -> SelectionCriteria {
     SelectionCriteria::ReadPreference(ReadPreference::Primary)
 }
 
@@ -74,7 +74,12 @@ impl Contents for MongoTarget {
 }
 
 impl MongoTarget {
-    async fn rows(&self, database: &str, command: Document) -> Result<Vec<Document>, TargetError> {
+    /// All rows of a cursor that a command opens.
+    pub(super) async fn rows(
+        &self,
+        database: &str,
+        command: Document,
+    ) -> Result<Vec<Document>, TargetError> {
         let database = self.client().database(database);
         let cursor = database.run_cursor_command(command).selection_criteria(primary()).await;
         let cursor = cursor.map_err(|error| errors::of(&error))?;

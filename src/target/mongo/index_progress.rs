@@ -81,6 +81,11 @@ mod tests {
         operation
     }
 
+    /// Shares that are exact, so that they can be compared.
+    fn thousandths(share: f64) -> String {
+        format!("{:.0}", share * 1000.0)
+    }
+
     #[test]
     fn each_stage_is_known() {
         let counted = |done: i32| Some(doc! { "done": done, "total": 2_000_000 });
@@ -95,13 +100,14 @@ mod tests {
             ("seed.c00001", vec!["user_1".to_owned()])
         );
         let fraction = |message, progressed| {
-            progress(&operation(message, progressed)).expect("a build").fraction()
+            let found = progress(&operation(message, progressed)).expect("a build");
+            thousandths(found.fraction())
         };
-        assert_eq!(fraction(scanning, counted(1_000_000)), 0.25);
-        assert_eq!(fraction("Index Build: scanning collection", None), 0.5);
+        assert_eq!(fraction(scanning, counted(1_000_000)), "250");
+        assert_eq!(fraction("Index Build: scanning collection", None), "500");
         let inserting = "Index Build: inserting keys from external sorter into index";
-        assert_eq!(fraction(inserting, counted(1_000_000)), 0.875);
-        assert_eq!(fraction("Index Build: draining writes received during build", None), 1.0);
+        assert_eq!(fraction(inserting, counted(1_000_000)), "875");
+        assert_eq!(fraction("Index Build: draining writes received during build", None), "1000");
     }
 
     #[test]

@@ -18,12 +18,18 @@ pub(crate) struct Mongod {
 impl Mongod {
     /// Starts a server with fresh data and waits until it answers; the arguments are mongod's.
     pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::start_with(arguments, &[])
+    }
+
+    /// The same with these variables of its environment.
+    pub(crate) fn start_with(arguments: &[&str], environment: &[(&str, &Path)]) -> Self {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/mongod.py");
         // A process group of its own: Ctrl-C on `cargo test` reaches it as the end of its input.
         let mut child = Command::new("python3")
             .arg(script)
             .args(["serve", "--"])
             .args(arguments)
+            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .process_group(0)

@@ -5,6 +5,8 @@ use super::{Mongod, runtime};
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::options::ClientOptions;
 use mongodb::{Client, error::Error};
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// The databases every server has.
@@ -52,6 +54,24 @@ impl Server {
         let mongod = Mongod::start(arguments);
         let uri = mongod.uri().to_string();
         Self::at(Place::Own(mongod), uri, Lease::Private)
+    }
+
+    /// A server of the test's own whose disk takes a moment for each flush, if there is a compiler
+    /// for what slows it down.
+    #[expect(clippy::print_stdout, reason = "the test says why it looks at nothing")]
+    pub(crate) fn with_slow_disk() -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let library = folder.path().join("slow_disk.so");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/support/slow_disk.c");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source);
+        if !compiler.status().is_ok_and(|status| status.success()) {
+            println!("nothing is tested: cc does not compile what makes a disk slow");
+            return None;
+        }
+        let mongod = Mongod::start_with(&[], &[("LD_PRELOAD", &library)]);
+        let uri = mongod.uri().to_string();
+        Some(Self::at(Place::Own(mongod), uri, Lease::Private))
     }
 
     /// A primary of the test's own, alone in its replica set, with these arguments of mongod.
