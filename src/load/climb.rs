@@ -33,6 +33,9 @@ const ENOUGH_UNDER_PRESSURE: f64 = 0.95;
 /// What all smaller numbers one after the other may cost.
 const ENOUGH_OF_BEST: f64 = 0.96;
 
+/// A number that brings this share of what it is larger by is far from the last that does.
+const PROPORTIONAL: f64 = 0.85;
+
 /// Differences that show at a glance, and at a look.
 const CLEAR_AT_A_GLANCE: (f64, f64) = (0.75, 1.3);
 const CLEAR_AT_A_LOOK: (f64, f64) = (0.88, 1.15);
@@ -55,7 +58,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const STUDY: Duration = Duration::from_millis(500);
 
 /// The time from one trial to the next, at first and at most.
-const INTERVAL_MIN: Duration = Duration::from_secs(1);
+const INTERVAL_MIN: Duration = Duration::from_millis(500);
 const INTERVAL_MAX: Duration = Duration::from_secs(60);
 
 /// The time after which a number is lowered further while a pressure lasts; longer each time that
@@ -91,7 +94,7 @@ impl Window {
 
     /// Whether it is long enough to be judged.
     fn lasts(&self, time: Duration, batches_each: u64, workers: usize) -> bool {
-        self.elapsed >= time && self.batches >= (batches_each * workers as u64).max(8)
+        self.elapsed >= time && self.batches >= (batches_each * workers as u64).max(4)
     }
 
     /// Work a second. What was acknowledged is scaled by the time in flight over the time that it
@@ -142,6 +145,10 @@ pub(super) struct Climb {
     next: Direction,
     /// Whether the number is still looked for, in large steps.
     is_searching: bool,
+    /// How many times as many are tried next while it is.
+    step: usize,
+    /// Trials of more that come before one of fewer.
+    doubts: u32,
     /// The best rate since the number was last raised.
     best: f64,
     normal: Option<Normal>,
@@ -199,6 +206,8 @@ impl Climb {
             interval: INTERVAL_MIN,
             next: Direction::Up,
             is_searching: true,
+            step: 2,
+            doubts: 0,
             best: 0.0,
             normal: None,
             pressure: Pressure::None,
@@ -337,7 +346,7 @@ impl Climb {
     /// Takes the rate of now, and tries another number.
     fn measure(&mut self) -> Option<Decision> {
         let time = if self.is_searching { GLANCE } else { STUDY };
-        if !self.seen.lasts(time, 2, self.workers) {
+        if !self.seen.lasts(time, 1, self.workers) {
             return None;
         }
         let seen = std::mem::take(&mut self.seen);
@@ -368,7 +377,7 @@ impl Climb {
         let all = if self.is_searching { LOOK } else { STUDY };
         lasts(all, 4)
             || (is_clear(CLEAR_AT_A_LOOK) && lasts(LOOK, 4))
-            || (is_clear(CLEAR_AT_A_GLANCE) && lasts(GLANCE, 2))
+            || (is_clear(CLEAR_AT_A_GLANCE) && lasts(GLANCE, 1))
     }
 
     /// Judges a number that is tried by the rate that it brings.
@@ -415,28 +424,32 @@ impl Climb {
         let gain = if self.workers <= WORKERS_DEFAULT { GAIN_OF_FEW } else { GAIN };
         if ratio < gain {
             if std::mem::take(&mut self.is_searching) {
-                // It may have been bad luck: the next trial is one upwards again.
-                self.next = Direction::Down;
+                // It may have been bad luck, which costs more than a trial.
+                self.doubts = 2;
             }
             self.wait();
             return self.set(from, reason);
         }
         self.normal = None;
         self.best = seen.rate();
+        self.is_searching = true;
+        let larger = float(self.workers as u64) / float(from as u64);
+        self.step = if ratio >= larger * PROPORTIONAL { 4 } else { 2 };
         if self.may_climb() && seen.busy(self.workers) >= BUSY {
             return self.try_more(self.best, reason);
         }
-        if self.is_searching {
-            self.phase = Phase::Measuring;
-        } else {
-            self.wait();
-        }
+        self.phase = Phase::Measuring;
         None
     }
 
     fn try_more(&mut self, before: f64, reason: Reason) -> Option<Decision> {
-        let step = if self.is_searching { self.workers } else { (self.workers / 2).max(1) };
-        self.try_number((self.workers + step).min(self.most), before, 0.0, reason)
+        let more = if self.is_searching {
+            self.workers * self.step
+        } else {
+            self.workers + (self.workers / 2).max(1)
+        };
+        self.step = 2;
+        self.try_number(more.min(self.most), before, 0.0, reason)
     }
 
     fn try_fewer(&mut self, before: f64, enough: f64, reason: Reason) -> Option<Decision> {
@@ -458,9 +471,10 @@ impl Climb {
     /// Holds the number, and tries the other direction next, later each time.
     fn wait(&mut self) {
         self.next = match self.next {
-            Direction::Up => Direction::Down,
-            Direction::Down => Direction::Up,
+            Direction::Up if self.doubts == 0 => Direction::Down,
+            Direction::Up | Direction::Down => Direction::Up,
         };
+        self.doubts = self.doubts.saturating_sub(1);
         let interval = self.interval;
         self.interval = (interval * 2).min(INTERVAL_MAX);
         self.is_searching = false;
