@@ -67,7 +67,7 @@ pub async fn run() -> ExitStatus {
         Err(error) => return refuse(&error),
     };
     let outcome = match Cli::parse_from(words).command {
-        Command::Restore(args) => restore::run(*args, &notes).await,
+        Command::Restore(args) => Box::pin(restore::run(*args, &notes)).await,
         Command::Verify(args) => verify::run(*args).await,
         Command::Survey(args) => survey::run(*args).await,
         Command::Inspect(args) => inspect::run(args),

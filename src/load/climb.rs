@@ -268,11 +268,11 @@ impl Climb {
             self.next = Direction::Up;
             self.is_searching = true;
             self.hold_for(INTERVAL_MIN);
-            return self.set((self.workers / 2).max(1), Reason::Lag { lag });
+            return Some(self.set((self.workers / 2).max(1), Reason::Lag { lag }));
         }
         if self.is_fixed && self.workers < self.most && !is_spared {
             self.spared = PRESSURE_INTERVAL;
-            return self.set((self.workers * 2).min(self.most), Reason::CaughtUp);
+            return Some(self.set((self.workers * 2).min(self.most), Reason::CaughtUp));
         }
         None
     }
@@ -323,7 +323,7 @@ impl Climb {
         self.next = Direction::Up;
         if is_slower && self.workers > 1 {
             let reason = Reason::Slower { latency, before };
-            return self.try_fewer(rate, ENOUGH, reason);
+            return Some(self.try_fewer(rate, ENOUGH, reason));
         }
         self.phase = Phase::Measuring;
         None
@@ -340,7 +340,8 @@ impl Climb {
         }
         self.spared = self.pressure_interval;
         let fewer = (self.workers / 2).max(WORKERS_START);
-        self.try_number(fewer, normal.rate, ENOUGH_UNDER_PRESSURE, Reason::Pressure(pressure))
+        let reason = Reason::Pressure(pressure);
+        Some(self.try_number(fewer, normal.rate, ENOUGH_UNDER_PRESSURE, reason))
     }
 
     /// Takes the rate of now, and tries another number.
@@ -355,10 +356,14 @@ impl Climb {
         self.best = self.best.max(rate);
         let is_starved = seen.busy(self.workers) < BUSY;
         match self.next {
-            Direction::Up if self.may_climb() && !is_starved => self.try_more(rate, Reason::Probe),
+            Direction::Up if self.may_climb() && !is_starved => {
+                Some(self.try_more(rate, Reason::Probe))
+            }
             // Readers that cannot keep up now may do so soon.
             Direction::Up if self.is_searching && self.may_climb() => None,
-            Direction::Down if self.workers > 1 => self.try_fewer(rate, ENOUGH, Reason::ProbeFewer),
+            Direction::Down if self.workers > 1 => {
+                Some(self.try_fewer(rate, ENOUGH, Reason::ProbeFewer))
+            }
             Direction::Up | Direction::Down => {
                 self.wait();
                 None
@@ -404,11 +409,11 @@ impl Climb {
             } else {
                 self.wait();
             }
-            return self.set(from, reason);
+            return Some(self.set(from, reason));
         }
         self.normal = None;
         if self.workers > 1 && enough >= ENOUGH {
-            return self.try_fewer(rate, enough, Reason::Enough { tried: self.workers });
+            return Some(self.try_fewer(rate, enough, Reason::Enough { tried: self.workers }));
         }
         self.wait();
         None
@@ -428,7 +433,7 @@ impl Climb {
                 self.doubts = 2;
             }
             self.wait();
-            return self.set(from, reason);
+            return Some(self.set(from, reason));
         }
         self.normal = None;
         self.best = seen.rate();
@@ -436,13 +441,13 @@ impl Climb {
         let larger = float(self.workers as u64) / float(from as u64);
         self.step = if ratio >= larger * PROPORTIONAL { 4 } else { 2 };
         if self.may_climb() && seen.busy(self.workers) >= BUSY {
-            return self.try_more(self.best, reason);
+            return Some(self.try_more(self.best, reason));
         }
         self.phase = Phase::Measuring;
         None
     }
 
-    fn try_more(&mut self, before: f64, reason: Reason) -> Option<Decision> {
+    fn try_more(&mut self, before: f64, reason: Reason) -> Decision {
         let more = if self.is_searching {
             self.workers * self.step
         } else {
@@ -452,18 +457,12 @@ impl Climb {
         self.try_number(more.min(self.most), before, 0.0, reason)
     }
 
-    fn try_fewer(&mut self, before: f64, enough: f64, reason: Reason) -> Option<Decision> {
+    fn try_fewer(&mut self, before: f64, enough: f64, reason: Reason) -> Decision {
         let step = (self.workers / 4).max(1);
         self.try_number(self.workers - step, before, enough, reason)
     }
 
-    fn try_number(
-        &mut self,
-        workers: usize,
-        before: f64,
-        enough: f64,
-        reason: Reason,
-    ) -> Option<Decision> {
+    fn try_number(&mut self, workers: usize, before: f64, enough: f64, reason: Reason) -> Decision {
         self.phase = Phase::Trying { from: self.workers, before, enough };
         self.set(workers, reason)
     }
@@ -486,11 +485,11 @@ impl Climb {
         self.seen = Window::default();
     }
 
-    fn set(&mut self, workers: usize, reason: Reason) -> Option<Decision> {
+    fn set(&mut self, workers: usize, reason: Reason) -> Decision {
         self.seen = Window::default();
         self.unsettled = self.latency;
         self.workers = workers;
-        Some(Decision { workers, reason })
+        Decision { workers, reason }
     }
 }
 
