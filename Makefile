@@ -7,6 +7,10 @@ PYTHON ?= python3
 WITH_MONGOD = if [ -z "$$MONGODB_URI" ]; then \
 	MONGOD=$$($(PYTHON) scripts/mongod.py path) || exit 1; export MONGOD; fi
 
+# The tests of the metrics run one where there is one or Debian's package can be had.
+WITH_PROMETHEUS = PROMETHEUS=$$($(PYTHON) scripts/prometheus.py path) && export PROMETHEUS \
+	|| unset PROMETHEUS
+
 # How long each fuzzer runs.
 SECONDS ?= 600
 
@@ -28,7 +32,7 @@ build: ## Build the optimised binary, target/release/restorm
 	$(CARGO) build --release --locked
 
 test: ## Run all tests, those against a real server included
-	@$(WITH_MONGOD); set -x; $(CARGO) test --locked
+	@$(WITH_MONGOD); $(WITH_PROMETHEUS); set -x; $(CARGO) test --locked
 
 test-matrix: ## Run the tests against servers of each version: ARGS="--versions 4.2.6,5.0.4"
 	@$(PYTHON) scripts/matrix.py $(ARGS)

@@ -9,6 +9,7 @@ mod damage;
 mod existing;
 mod indexes;
 pub mod inspect;
+mod metrics;
 pub mod mongorestore;
 mod namespaces;
 mod output;

@@ -58,6 +58,8 @@ pub mod target;
 
 pub mod report;
 
+pub mod exporter;
+
 // Commands with rooms of their own.
 pub mod seed;
 

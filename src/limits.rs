@@ -314,6 +314,27 @@ pub const REPORT_COLUMNS: usize = 100;
 /// estimate does not jump with every batch, short enough that it follows a change of pace.
 pub const ETA_WINDOW: Duration = Duration::from_secs(30);
 
+/// Collections that have metrics of their own, ten series each: a scrape of them all is 300 kB
+/// and more, which Prometheus and a dashboard still take with ease. The largest have them.
+pub const METRICS_NAMESPACES_MAX: usize = 500;
+
+/// Error codes of a server that have a metric of their own; servers have some hundred of them, of
+/// which a restore meets a few.
+pub const METRICS_CODES_MAX: usize = 100;
+
+/// Connections that ask for metrics at once, at most. A Prometheus keeps one; a few of them, and a
+/// person, fit in.
+pub const METRICS_CONNECTIONS_MAX: usize = 16;
+
+/// How long a request for metrics may be on its way, and a connection be without one.
+pub const METRICS_REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long answers that are on their way at the end of a run are waited for.
+pub const METRICS_GRACE: Duration = Duration::from_secs(1);
+
+/// The longest time that may be waited for a last scrape: a day.
+pub const METRICS_LINGER_SECONDS_MAX: usize = 86_400;
+
 /// The time between two drawings of the bars; faster is not seen.
 pub const BARS_INTERVAL: Duration = Duration::from_millis(100);
 

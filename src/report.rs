@@ -11,7 +11,9 @@ pub mod format;
 pub mod json;
 pub mod latency;
 pub mod lost;
+pub mod metrics;
 pub mod mongorestore;
+pub mod observers;
 pub mod progress;
 mod pulse;
 pub mod rate;
@@ -26,6 +28,8 @@ pub use bound::{Bound, BoundBy};
 pub use event::{
     Event, Observer, OplogTime, Phase, PlannedCollection, Rejection, Silent, Standing,
 };
+pub use metrics::Metrics;
+pub use observers::Observers;
 pub use progress::Progress;
 pub use survey::{BeforeAndAfter, Survey, SurveyReport};
 pub use tally::Tally;

@@ -14,6 +14,7 @@ use crate::cli::connection::{
 use crate::cli::damage::DamageArgs;
 use crate::cli::existing::ExistingArgs;
 use crate::cli::indexes::IndexArgs;
+use crate::cli::metrics::MetricsArgs;
 use crate::cli::mongorestore::DropInArgs;
 use crate::cli::namespaces::NamespaceArgs;
 use crate::cli::output::{self, Stream};
@@ -171,6 +172,9 @@ pub struct RestoreArgs {
     /// Write the report as JSON to this file as well
     #[arg(long, value_name = "FILE", help_heading = "What is shown")]
     report: Option<PathBuf>,
+
+    #[command(flatten)]
+    metrics: MetricsArgs,
 
     /// Show nothing but errors
     #[arg(long, short, conflicts_with = "verbose", help_heading = "What is shown")]
@@ -408,6 +412,7 @@ impl RestoreArgs {
         told.extend(self.resumption.told());
         told.extend(self.pace.told(self.workers()));
         told.extend(self.damage.told());
+        told.extend(self.metrics.told());
         let mut tell = |name: &str, value: String| {
             told.push(OptionValue { name: name.to_owned(), value });
         };
@@ -521,9 +526,13 @@ pub(super) async fn restore_with<F: Fn(&str) + Send + 'static>(
     if let Some(file) = &args.report {
         check_writable(file)?;
     }
+    let serving = args.metrics.serve().await?;
+    serving.place().iter().for_each(|place| (said.tell)(place));
     let stop = Stop::new();
     signals::listen(stop.clone(), said.voice, said.tell);
-    restore(&options, observer, stop, began).await
+    let restored = restore(&options, serving.beside(observer), stop.clone(), began).await;
+    serving.end(matches!(restored, Ok(Restored::Ran(_))), &stop).await;
+    restored
 }
 
 /// Finds out before the restore that its report could not be written after it.

@@ -17,6 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("frame", &["error", "limits"]),
     ("exit", &["error"]),
     ("report", &["error", "limits", "namespace", "exit", "sample"]),
+    ("exporter", &["error", "limits", "report"]),
     ("dump", &["clock", "error", "limits", "memory", "namespace", "frame", "facts"]),
     ("plan", &["error", "limits", "namespace", "facts", "dump"]),
     // A reader says where a document was, in the batch's word for it.
@@ -30,7 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("seed", &[VOCABULARY, "dump"]),
     ("command", &[VOCABULARY, FLOW, "load", "seed"]),
     // Options carry values whose types belong to the rooms that act on them.
-    ("cli", &[VOCABULARY, OF_OPTIONS, "command", "report", "load::Stop"]),
+    ("cli", &[VOCABULARY, OF_OPTIONS, "command", "report", "exporter", "load::Stop"]),
     // The library shows what programs need at its root.
     ("lib", &["command", "report", VOCABULARY]),
     ("main", &["cli"]),
@@ -47,12 +48,15 @@ const FLOW: &str = "dump | plan | reader | batch | target | report";
 const CRATES: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("mongodb", &["target", "probe"]),
-    ("tokio", &["load", "target", "probe", "cli::signals", "main"]),
+    ("tokio", &["load", "target", "probe", "exporter", "cli::signals", "main"]),
     ("async_channel", &["load"]),
     // A comparison waits for many collections at once, without tasks of its own.
     ("futures_util", &["load", "target", "command::verify", "command::survey"]),
     ("rayon", &["load", "command", "seed"]),
     ("indicatif", &["report::progress"]),
+    ("prometheus_client", &["report::metrics"]),
+    ("hyper", &["exporter"]),
+    ("hyper_util", &["exporter"]),
     ("strsim", &["plan", "cli::mongorestore"]),
     ("walkdir", &["dump"]),
     ("percent_encoding", &["dump", "target"]),

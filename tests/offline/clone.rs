@@ -20,7 +20,9 @@ fn the_makefile_lists_every_target() {
 
 #[test]
 fn every_script_says_what_it_does() {
-    for script in ["scripts/mongod.py", "scripts/demo.py", "scripts/bench.py"] {
+    for script in
+        ["scripts/mongod.py", "scripts/prometheus.py", "scripts/demo.py", "scripts/bench.py"]
+    {
         let help = Program::of("python3", &[of_clone(script)]).arg("--help").run();
         assert_eq!(help.status, Some(0), "{script}: {}", help.stderr);
         assert!(help.stdout.starts_with("usage: "), "{script}: {}", help.stdout);

@@ -31,6 +31,7 @@ mod index_fixups;
 mod interruption;
 mod library;
 mod memory;
+mod metrics;
 mod mongorestore;
 mod namespaces;
 mod oplog;

@@ -28,7 +28,7 @@ fn ledgers(dump: &Path) -> Vec<PathBuf> {
 }
 
 /// A server on which every insert takes a moment.
-fn slow(milliseconds: i32) -> Server {
+pub(super) fn slow(milliseconds: i32) -> Server {
     let server = Server::private(&["--setParameter", "enableTestCommands=1"]);
     let data = doc! {
         "failCommands": ["insert"], "blockConnection": true, "blockTimeMS": milliseconds,

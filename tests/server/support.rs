@@ -4,6 +4,7 @@ pub(crate) mod dump;
 mod held;
 mod mongod;
 mod pool;
+pub(crate) mod prometheus;
 pub(crate) mod proxy;
 pub(crate) mod raw;
 mod replica_set;
