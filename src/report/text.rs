@@ -17,8 +17,9 @@ use crate::report::format::{
 use crate::report::latency::Quantiles;
 use crate::report::lost::Lost;
 use crate::report::survey::SurveyReport;
-use crate::report::value::{CollectionState, Outcome, Report, Skipped, WorkersReport};
+use crate::report::value::{CollectionState, Outcome, Report, Skipped};
 use crate::report::verification::VerifyReport;
+use crate::report::workers::WorkersReport;
 
 /// The width of the labels on the left.
 const LABEL_COLUMNS: usize = 11;

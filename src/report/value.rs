@@ -16,10 +16,11 @@ use crate::report::rate::Rate;
 use crate::report::survey::BeforeAndAfter;
 use crate::report::tally::special::Progress;
 use crate::report::tally::{
-    Balance, CollectionTally, IndexState, OplogTally, State, Tally, UsersTally, WorkersDecision,
+    Balance, CollectionTally, IndexState, OplogTally, State, Tally, UsersTally,
 };
 use crate::report::timeline::{Point, Timeline};
 use crate::report::verification::{Agreement, Verification};
+use crate::report::workers::WorkersReport;
 
 /// The name and version of the JSON form; a change that breaks readers raises the number.
 pub const SCHEMA: &str = "restorm.report/1";
@@ -191,41 +192,6 @@ pub struct TimelineReport {
 impl TimelineReport {
     fn new(timeline: &Timeline) -> Self {
         Self { interval_seconds: timeline.interval_seconds(), points: timeline.points() }
-    }
-}
-
-/// How many batches were in flight, and why that changed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct WorkersReport {
-    /// The number, where it was fixed.
-    pub fixed: Option<usize>,
-    /// How many there might have been.
-    pub max: usize,
-    /// The fewest that there were.
-    pub fewest: usize,
-    /// The most that there were.
-    pub most: usize,
-    /// As many as there were at the end.
-    pub last: usize,
-    /// The first changes, in their order.
-    pub decisions: Vec<WorkersDecision>,
-    /// Further changes, which are not listed.
-    pub decisions_left_out: u64,
-}
-
-impl WorkersReport {
-    fn new(tally: &Tally) -> Self {
-        let workers = tally.workers();
-        let most = workers.most.unwrap_or_default();
-        Self {
-            fixed: None,
-            max: most,
-            fewest: workers.fewest.unwrap_or_default(),
-            most,
-            last: workers.last.unwrap_or_default(),
-            decisions: workers.decisions.clone(),
-            decisions_left_out: workers.decisions_left_out,
-        }
     }
 }
 
@@ -475,13 +441,7 @@ impl Report {
 
     /// Notes how many batches might have been in flight, and the number where it was fixed.
     pub fn paced(&mut self, fixed: Option<usize>, max: usize) {
-        let workers = &mut self.workers;
-        workers.fixed = fixed;
-        workers.max = max;
-        // A number that never changes is told by nobody.
-        if let (Some(fixed), true) = (fixed, workers.decisions.is_empty()) {
-            (workers.fewest, workers.most, workers.last) = (fixed, fixed, fixed);
-        }
+        self.workers.limit(fixed, max);
     }
 
     /// Notes that damage was to be read around, and where what is lost is kept.
