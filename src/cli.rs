@@ -13,6 +13,7 @@ mod metrics;
 pub mod mongorestore;
 mod namespaces;
 mod output;
+mod pace;
 mod password;
 mod progress;
 mod refusals;
@@ -79,7 +80,7 @@ pub async fn run() -> ExitStatus {
         (Err(error), _) => error.exit(),
     };
     let outcome = match cli.command {
-        Command::Restore(args) => restore::run(*args, &notes).await,
+        Command::Restore(args) => Box::pin(restore::run(*args, &notes)).await,
         Command::Verify(args) => verify::run(*args).await,
         Command::Survey(args) => survey::run(*args).await,
         Command::Inspect(args) => inspect::run(args),

@@ -25,6 +25,7 @@ pub mod text;
 pub mod timeline;
 pub mod value;
 pub mod verification;
+pub mod workers;
 
 pub use bound::{Bound, BoundBy};
 pub use event::{

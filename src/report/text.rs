@@ -19,6 +19,7 @@ use crate::report::lost::Lost;
 use crate::report::survey::SurveyReport;
 use crate::report::value::{CollectionState, Outcome, Report, Skipped};
 use crate::report::verification::VerifyReport;
+use crate::report::workers::WorkersReport;
 
 /// The width of the labels on the left.
 const LABEL_COLUMNS: usize = 11;
@@ -214,12 +215,24 @@ impl Summary {
             );
             self.fact("indexes", &builds);
         }
+        self.workers(&report.workers);
         self.latency(&report.latency);
         self.bound(report);
         self.special(report);
         if totals.retries > 0 {
             self.fact("retries", &count(totals.retries));
         }
+    }
+
+    /// How many batches were in flight, where that was found out.
+    fn workers(&mut self, workers: &WorkersReport) {
+        if workers.decisions.is_empty() {
+            return;
+        }
+        let (fewest, most, last) = (workers.fewest, workers.most, workers.last);
+        let kind = if workers.fixed.is_some() { "fixed" } else { "adaptive" };
+        let range = if fewest == most { String::new() } else { format!(", {fewest} to {most}") };
+        self.fact("workers", &format!("{kind}{range}, {last} at the end"));
     }
 
     fn latency(&mut self, latency: &Quantiles) {

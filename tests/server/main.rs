@@ -37,6 +37,7 @@ mod mongorestore;
 mod namespaces;
 mod oplog;
 mod options;
+mod pacing;
 mod passing;
 mod preflight;
 mod preserve_uuid;
