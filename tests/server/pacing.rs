@@ -16,7 +16,9 @@ fn arrives_at(limit: &str, documents: u32, seconds: f64) {
     // What is sent last is not waited for.
     let took = restored.collection("seed.c00001")["data_seconds"].as_f64().unwrap();
     let share = (took + 0.1) / seconds;
-    assert!((0.92..1.1).contains(&share), "{took} s with a limit of {limit}");
+    // A machine with other work is slower; nothing is faster than the limit.
+    assert!((0.92..1.5).contains(&share), "{took} s with a limit of {limit}");
+    assert_eq!(restored.report["bound_by"]["by"], "rate_limit", "{}", restored.stderr);
     let limited = restored.report["options"].as_array().unwrap().iter();
     assert!(limited.into_iter().any(|option| option["name"] == "rate-limit"));
 }
