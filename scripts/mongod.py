@@ -18,7 +18,9 @@
         Lines on standard input are commands, each answered by one line of JSON:
             kill   SIGKILL the server                                {"killed": true}
             term   shut it down cleanly                              {"terminated": true}
-            start  start it again on the same port and data          as at first
+            start [MONGOD_ARGUMENT...]
+                   start it again on the same port and data,         as at first
+                   this time with these arguments as well
             stop   the same as the end of standard input             no answer
 
 Python 3.8 or newer, standard library only.
@@ -307,17 +309,17 @@ class Server:
         self.port = None
         self.process = None
 
-    def start(self):
+    def start(self, more=()):
         """Starts the server on its port, or on a free one at first, and waits until it answers."""
         attempts = 1 if self.port else PORT_ATTEMPTS_MAX
         for attempt in range(attempts):
             port = self.port or free_port()
-            if self.launch(port):
+            if self.launch(port, more):
                 self.port = port
                 return
         raise Unavailable(f"port {port} is taken, after {attempt + 1} attempts")
 
-    def launch(self, port):
+    def launch(self, port, more):
         """Starts the server on a port; False if somebody else has the port."""
         if self.log.exists():
             self.log.replace(self.data / "mongod.before.log")
@@ -326,7 +328,7 @@ class Server:
         with open(self.output, "wb") as output:
             # A session of its own: Ctrl-C on the terminal is for the client, not for its server.
             self.process = subprocess.Popen(
-                command + self.arguments,
+                command + self.arguments + list(more),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -417,7 +419,8 @@ def commands(server):
 
 def obey(server):
     """Carries out the commands on standard input until its end or `stop`."""
-    for command in commands(server):
+    for line in commands(server):
+        command, *more = line.split() or [""]
         if command == "stop":
             return
         if command == "kill":
@@ -428,7 +431,7 @@ def obey(server):
             say({"terminated": True})
         elif command == "start":
             server.terminate()
-            server.start()
+            server.start(more)
             say(server.facts())
         elif command:
             say({"error": f"unknown command {command!r}; known are kill, term, start and stop"})

@@ -304,6 +304,10 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time between two lines of progress where there is no terminal.
 pub const PROGRESS_LINE_INTERVAL: Duration = Duration::from_secs(3);
 
+/// The time between two lines of progress in JSON: often enough to draw a bar, and a few hundred
+/// bytes each.
+pub const JSON_LINE_INTERVAL: Duration = Duration::from_secs(1);
+
 /// The stretch of time over which the current rate is taken.
 pub const RATE_WINDOW: Duration = Duration::from_secs(3);
 

@@ -232,6 +232,8 @@ pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
         run.observe(&Event::Note { collection: None, text });
     }
     sampler.abort();
+    // Until it has ended it holds the run, of which the plan may be large.
+    let _ = sampler.await;
     sampling::tell(&run, None);
     run.observe(&Event::PhaseBegan(Phase::Ended));
     run.end()

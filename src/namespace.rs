@@ -3,7 +3,9 @@
 pub mod filter;
 pub mod pattern;
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 /// The prefix under which a server keeps the data of a time-series collection.
 pub const BUCKETS_PREFIX: &str = "system.buckets.";
@@ -21,43 +23,48 @@ pub fn logical(collection: &str) -> &str {
 }
 
 /// The full name of a collection.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+///
+/// Clones share one text: a restore of very many collections knows each name in many places.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Namespace {
-    database: String,
-    collection: String,
+    full: Arc<str>,
+    /// The bytes of the database's name, behind which comes the dot.
+    database_bytes: usize,
 }
 
 impl Namespace {
     /// A namespace of the two names as they are; the server judges whether they are legal.
-    pub fn new(database: impl Into<String>, collection: impl Into<String>) -> Self {
-        Self { database: database.into(), collection: collection.into() }
+    pub fn new(database: impl AsRef<str>, collection: impl AsRef<str>) -> Self {
+        let (database, collection) = (database.as_ref(), collection.as_ref());
+        let full = format!("{database}.{collection}").into();
+        Self { full, database_bytes: database.len() }
     }
 
     /// The database's name.
     pub fn database(&self) -> &str {
-        &self.database
+        &self.full[..self.database_bytes]
     }
 
     /// The collection's name, which may hold dots.
     pub fn collection(&self) -> &str {
-        &self.collection
+        &self.full[self.database_bytes + 1..]
     }
 
     /// Where a server before 8.3 keeps the data of this time-series collection.
     #[must_use]
     pub fn buckets(&self) -> Self {
-        Self::new(&self.database, format!("{BUCKETS_PREFIX}{}", self.collection))
+        Self::new(self.database(), format!("{BUCKETS_PREFIX}{}", self.collection()))
     }
 
     /// The time-series collection whose buckets this namespace holds, if it holds any.
     pub fn of_buckets(&self) -> Option<Self> {
-        let logical = logical(&self.collection);
-        (logical != self.collection).then(|| Self::new(&self.database, logical))
+        let logical = logical(self.collection());
+        (logical != self.collection()).then(|| Self::new(self.database(), logical))
     }
 
     /// The full name as patterns see it: the two names with a dot between, nothing escaped.
-    pub fn full(&self) -> String {
-        format!("{}.{}", self.database, self.collection)
+    pub fn full(&self) -> &str {
+        &self.full
     }
 
     /// Takes a full name apart at its first dot; nothing where one of the two names is missing.
@@ -69,14 +76,27 @@ impl Namespace {
 
     /// Whether the collection belongs to the server rather than to a user.
     pub fn is_system(&self) -> bool {
-        self.collection.starts_with("system.")
+        self.collection().starts_with("system.")
+    }
+}
+
+impl Ord for Namespace {
+    /// By the database first.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.database(), self.collection()).cmp(&(other.database(), other.collection()))
+    }
+}
+
+impl PartialOrd for Namespace {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
 impl fmt::Display for Namespace {
     /// Writes `database.collection`, with control characters escaped so that one name is one line.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for character in self.database.chars().chain(['.']).chain(self.collection.chars()) {
+        for character in self.full.chars() {
             if character.is_control() {
                 write!(out, "{}", character.escape_default())?;
             } else {
@@ -106,6 +126,13 @@ mod tests {
         assert_eq!(weather.buckets().buckets().of_buckets(), Some(weather.clone()));
         assert_eq!(weather.of_buckets(), None);
         assert!(weather.buckets().is_system());
+    }
+
+    #[test]
+    fn names_are_in_the_order_of_their_databases_first() {
+        let [a, a_b] = [Namespace::new("a", "x"), Namespace::new("a-b", "x")];
+        assert!(a < a_b && a.full() > a_b.full());
+        assert_ne!(Namespace::new("a.b", "c"), Namespace::new("a", "b.c"));
     }
 
     #[test]

@@ -168,7 +168,7 @@ pub struct CollectionPlan {
     pub uuid: Option<Uuid>,
     /// Documents older than this are deleted by the server; set after everything else, because
     /// the deletion begins within a minute.
-    pub expire_after_seconds: Option<Bson>,
+    pub expire_after_seconds: Option<Box<Bson>>,
     /// The indexes to build, without the one on `_id`.
     pub indexes: Vec<IndexPlan>,
     /// The order of its documents.
@@ -176,7 +176,7 @@ pub struct CollectionPlan {
     /// Whether its validator may refuse documents.
     pub validation: Validation,
     /// What an earlier run has brought of it, where this run goes on from there.
-    pub carried: Option<Carried>,
+    pub carried: Option<Box<Carried>>,
     /// What the plan changed or noticed.
     pub notes: Vec<String>,
 }
@@ -231,7 +231,7 @@ pub fn plan(inventory: &Inventory, selection: Selection, facts: &ServerFacts) ->
     let mut planning = Planning { selection, facts, destinations, taken, skipped };
     let wanted = |entry: &&DumpEntry| planning.destinations.contains_key(&entry.namespace);
     let entries: Vec<_> = inventory.entries.iter().filter(wanted).collect();
-    let mut collections = Vec::new();
+    let mut collections = Vec::with_capacity(entries.len());
     for entry in entries {
         match planning.collection(entry) {
             Ok(collection) => collections.push(collection),
@@ -284,7 +284,7 @@ impl Planning<'_> {
         };
         let indexes = self.indexes(entry, &namespace, &options, &mut notes);
         let is_capped = matches!(options.get("capped"), Some(Bson::Boolean(true)));
-        let expire_after_seconds = options.remove("expireAfterSeconds");
+        let expire_after_seconds = options.remove("expireAfterSeconds").map(Box::new);
         let insertion = if is_capped { Insertion::InOrder } else { self.selection.insertion };
         Ok(CollectionPlan {
             data_namespace,
@@ -498,7 +498,7 @@ pub(crate) mod tests {
         let plan = plan(&inventory, Selection::default(), &ServerFacts::null());
         let weather = &plan.collections[0];
         assert_eq!(weather.data_namespace.collection(), "system.buckets.weather");
-        assert_eq!(weather.expire_after_seconds, Some(Bson::Int32(60)));
+        assert_eq!(weather.expire_after_seconds.as_deref(), Some(&Bson::Int32(60)));
         assert!(!weather.options.contains_key("expireAfterSeconds"));
     }
 

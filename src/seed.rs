@@ -66,7 +66,7 @@ fn index(keys: IndexKeys) -> IndexSpec {
     let key: Document = keys.iter().map(|&(field, way)| (field.to_owned(), way.into())).collect();
     let parts: Vec<_> = keys.iter().map(|(field, way)| format!("{field}_{way}")).collect();
     let name = if keys == ID_INDEX { "_id_".to_owned() } else { parts.join("_") };
-    IndexSpec(doc! { "v": 2, "key": key, "name": name })
+    doc! { "v": 2, "key": key, "name": name }.into()
 }
 
 /// A random UUID (RFC 9562 section 5.4) without its dashes, as dumps write it.
@@ -199,10 +199,11 @@ mod tests {
     #[test]
     fn metadata_holds_the_wanted_indexes_and_a_version_4_uuid() {
         let metadata = SeedSpec { indexes: 3, ..spec(Shape::Wide) }.metadata(2);
+        let definitions: Vec<_> = metadata.indexes.iter().map(IndexSpec::definition).collect();
         let names: Vec<_> =
-            metadata.indexes.iter().map(|index| index.0.get_str("name").expect("a name")).collect();
+            definitions.iter().map(|index| index.get_str("name").expect("a name")).collect();
         assert_eq!(names, ["_id_", "user_1", "at_-1", "status_1_at_-1"]);
-        let key = metadata.indexes[3].0.get("key");
+        let key = definitions[3].get("key");
         assert_eq!(key, Some(&doc! { "status": 1, "at": -1 }.into()));
         let uuid = metadata.uuid.expect("a uuid");
         assert_eq!(uuid.len(), 32);

@@ -431,8 +431,9 @@ mod tests {
             assert_eq!(options, state[name]["options"], "{name}");
         }
         let indexes = metadata("kitchen.indexed").indexes;
+        let definitions: Vec<_> = indexes.iter().map(crate::dump::IndexSpec::definition).collect();
         let names: Vec<_> =
-            indexes.iter().filter_map(|index| index.0.get_str("name").ok()).collect();
+            definitions.iter().filter_map(|index| index.get_str("name").ok()).collect();
         let state = state["kitchen.indexed"]["indexes"].as_array().expect("a list");
         let mut expected: Vec<_> =
             state.iter().filter_map(|index| index["name"].as_str()).collect();

@@ -46,7 +46,7 @@ fn parse(content: &[u8]) -> LegacyIndexes {
                     .map(|(_, collection)| collection.to_owned());
                 if let Some(collection) = collection {
                     let specs = found.by_collection.entry(collection).or_default();
-                    specs.push(IndexSpec(definition));
+                    specs.push(definition.into());
                 }
             }
             Err(reason) => {
@@ -93,7 +93,7 @@ mod tests {
         let names: Vec<_> = found.by_collection.keys().map(String::as_str).collect();
         assert_eq!(names, ["a.b", "c"]);
         let specs = &found.by_collection["a.b"];
-        assert_eq!(specs[1].0.get_str("name").ok(), Some("z"));
+        assert_eq!(specs[1].definition().get_str("name").ok(), Some("z"));
         assert_eq!(specs.len(), 2);
     }
 

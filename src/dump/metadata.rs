@@ -20,8 +20,38 @@ pub struct CollectionMetadata {
 }
 
 /// The definition of one index, in the form of the `createIndexes` command.
+///
+/// It is kept as bytes, since a tree of values takes ten times as much, and nearly every collection
+/// of a dump has one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct IndexSpec(pub Document);
+pub struct IndexSpec(Form);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Form {
+    Bytes(Box<[u8]>),
+    /// What BSON cannot hold, such as a name with a zero in it; a server will refuse it.
+    Tree(Box<Document>),
+}
+
+impl IndexSpec {
+    /// The definition as a document.
+    pub fn definition(&self) -> Document {
+        match &self.0 {
+            // They were a document before.
+            Form::Bytes(bytes) => Document::from_reader(&bytes[..]).unwrap_or_default(),
+            Form::Tree(definition) => (**definition).clone(),
+        }
+    }
+}
+
+impl From<Document> for IndexSpec {
+    fn from(definition: Document) -> Self {
+        Self(match definition.to_vec() {
+            Ok(bytes) => Form::Bytes(bytes.into_boxed_slice()),
+            Err(_) => Form::Tree(Box::new(definition)),
+        })
+    }
+}
 
 impl CollectionMetadata {
     /// Reads the text of a metadata file, Extended JSON of any age.
@@ -56,7 +86,7 @@ impl CollectionMetadata {
         if !self.options.is_empty() {
             fields.insert("options", self.options.clone());
         }
-        let indexes: Vec<_> = self.indexes.iter().map(|index| index.0.clone()).collect();
+        let indexes: Vec<_> = self.indexes.iter().map(IndexSpec::definition).collect();
         fields.insert("indexes", indexes);
         for (key, value) in
             [("uuid", &self.uuid), ("collectionName", &self.collection_name), ("type", &self.kind)]
@@ -95,7 +125,7 @@ fn indexes(value: Option<Bson>) -> Result<Vec<IndexSpec>, String> {
         Some(other) => return Err(format!("`indexes` is {} instead of a list", name(&other))),
     };
     let spec = |(number, value): (usize, Bson)| match value {
-        Bson::Document(spec) => Ok(IndexSpec(spec)),
+        Bson::Document(spec) => Ok(spec.into()),
         other => Err(format!("index {} is {} instead of an object", number + 1, name(&other))),
     };
     list.into_iter().enumerate().map(spec).collect()
@@ -134,7 +164,7 @@ mod tests {
         .expect("metadata");
         let expected = CollectionMetadata {
             options: doc! { "viewOn": "b", "pipeline": [{ "$match": { "z": 1, "a": { "$gt": 2 } } }] },
-            indexes: vec![IndexSpec(doc! { "v": 2, "key": { "b": 1, "a": -1 }, "name": "i" })],
+            indexes: vec![doc! { "v": 2, "key": { "b": 1, "a": -1 }, "name": "i" }.into()],
             uuid: Some("00ff".into()),
             collection_name: Some("a+b".into()),
             kind: Some("view".into()),
@@ -182,7 +212,7 @@ mod tests {
         ) {
             let metadata = CollectionMetadata {
                 options: options.into_iter().map(|(key, value)| (key, Bson::Int64(value))).collect(),
-                indexes: names.into_iter().map(|name| IndexSpec(doc! { "v": 2, "name": name })).collect(),
+                indexes: names.into_iter().map(|name| doc! { "v": 2, "name": name }.into()).collect(),
                 uuid,
                 collection_name,
                 kind: Some("collection".into()),

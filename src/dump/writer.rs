@@ -259,7 +259,7 @@ mod tests {
     fn orders() -> CollectionMetadata {
         CollectionMetadata {
             options: doc! { "capped": true, "size": 4096_i64, "factor": 1.0 },
-            indexes: vec![IndexSpec(doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" })],
+            indexes: vec![IndexSpec::from(doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" })],
             uuid: Some("e0f2fce9fbbe4668ae063f2fe692acca".to_owned()),
             collection_name: Some("orders".to_owned()),
             kind: Some("collection".to_owned()),

@@ -141,7 +141,7 @@ impl Ledger {
             open.numbers.insert(collection, number);
             number
         };
-        let (source, target) = (source.full().clone(), target.full().clone());
+        let (source, target) = (source.full().to_owned(), target.full().to_owned());
         self.write(&Record::Collection(Stands { number, source, target, uuid }));
     }
 
@@ -298,9 +298,9 @@ impl History {
 
     /// What was done of the collection with these names.
     pub fn find(&self, source: &Namespace, target: &Namespace) -> Option<&Past> {
-        self.collections.iter().find(|past| {
-            past.stands.source == *source.full() && past.stands.target == *target.full()
-        })
+        self.collections
+            .iter()
+            .find(|past| past.stands.source == source.full() && past.stands.target == target.full())
     }
 
     /// Documents that are done with.

@@ -132,10 +132,15 @@ impl Queues {
     }
 }
 
-/// A planned collection as the observer is told of it.
-fn announced(plan: &CollectionPlan) -> PlannedCollection {
-    let shown = |path: &Path| path.display().to_string();
+/// A planned collection as the observer is told of it; `archive` is the path of the one that all
+/// documents come from, if they do.
+fn announced(plan: &CollectionPlan, archive: Option<&Arc<str>>) -> PlannedCollection {
+    let shown = |path: &Path| path.display().to_string().into();
     let data = plan.data.as_ref();
+    let origin = |data: &Origin| match (data, archive) {
+        (Origin::Segments(_), Some(archive)) => Arc::clone(archive),
+        _ => shown(data.path()),
+    };
     let file = data.and_then(Origin::file);
     PlannedCollection {
         namespace: plan.namespace.clone(),
@@ -146,8 +151,8 @@ fn announced(plan: &CollectionPlan) -> PlannedCollection {
             Creation::Empty => Standing::Emptied,
             Creation::Use => Standing::Kept,
         },
-        metadata: plan.metadata.as_deref().map_or_else(String::new, shown),
-        origin: data.map_or_else(String::new, |data| shown(data.path())),
+        metadata: plan.metadata.as_deref().map_or_else(|| "".into(), shown),
+        origin: data.map_or_else(|| "".into(), origin),
         origin_bytes: data.and_then(Origin::bytes).unwrap_or(0),
         compressed: file.is_some_and(|file| file.compression != Compression::None),
         indexes: plan.indexes.len(),
@@ -231,6 +236,9 @@ impl<T: Target> Run<T> {
 
     /// Tells what the plan holds, and what making it changed.
     pub(super) fn announce(&self) {
+        let archive = self.plan.archive().map(|archive| archive.path().display().to_string());
+        let archive = archive.map(Arc::from);
+        let announced = |plan| Arc::new(announced(plan, archive.as_ref()));
         let collections = self.plan.collections.iter().map(announced);
         self.observe(&Event::Planned { collections: collections.collect() });
         self.announce_stream();
@@ -589,7 +597,8 @@ impl<T: Target> Run<T> {
 
     /// The counts, and how the run ended.
     pub(super) fn end(&self) -> (Tally, Ending) {
-        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // Taken, not copied: of very many collections it is large.
+        let tally = std::mem::take(&mut *self.tally.lock().unwrap_or_else(PoisonError::into_inner));
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         let ending = match failure {
             Some(error) => Ending::Stopped(error),

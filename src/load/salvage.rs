@@ -179,7 +179,7 @@ fn open(folder: &Path, name: &str, is_new: bool) -> io::Result<File> {
 impl<T: Target> Run<T> {
     fn name_of(&self, collection: Option<usize>) -> String {
         collection
-            .map(|collection| self.plan.collections[collection].source.full().clone())
+            .map(|collection| self.plan.collections[collection].source.full().to_owned())
             .unwrap_or_default()
     }
 

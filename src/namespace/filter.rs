@@ -33,12 +33,13 @@ impl NamespaceFilter {
 
     /// Whether and why not the collection is wanted; exclusion counts more than inclusion.
     pub fn judge(&self, namespace: &Namespace) -> Standing<'_> {
-        let name = namespace.of_buckets().unwrap_or_else(|| namespace.clone()).full();
-        if let Some(pattern) = self.excludes.iter().find(|pattern| pattern.matches(&name)) {
+        let of_buckets = namespace.of_buckets();
+        let name = of_buckets.as_ref().unwrap_or(namespace).full();
+        if let Some(pattern) = self.excludes.iter().find(|pattern| pattern.matches(name)) {
             return Standing::Excluded(pattern);
         }
         let is_included =
-            self.includes.is_empty() || self.includes.iter().any(|pattern| pattern.matches(&name));
+            self.includes.is_empty() || self.includes.iter().any(|pattern| pattern.matches(name));
         if is_included { Standing::Wanted } else { Standing::NotIncluded }
     }
 }

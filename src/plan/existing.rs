@@ -172,7 +172,7 @@ mod tests {
         let mut plan = planned(ExistingPolicy::Drop, &["a", "b", "c", "t"], &facts);
         let hold = |plan: &RestorePlan, begun: &BTreeSet<Namespace>| {
             let mut names: Vec<_> =
-                may_hold(plan, &facts, begun).iter().map(Namespace::full).collect();
+                may_hold(plan, &facts, begun).iter().map(ToString::to_string).collect();
             names.sort();
             names
         };

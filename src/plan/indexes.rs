@@ -143,7 +143,8 @@ pub(super) fn plan(specs: &[IndexSpec], of: Surroundings<'_>) -> Fit {
     let mut fit = Fit::default();
     // The keys after conversion, with the names of their indexes and whether it changed them.
     let mut keys: Vec<(Document, String, bool)> = Vec::new();
-    for IndexSpec(spec) in specs {
+    for spec in specs {
+        let spec = &spec.definition();
         if is_default_id(spec) || is_clustered(spec) {
             continue;
         }

@@ -17,18 +17,12 @@ pub enum Order {
 
 /// Brings collections into the order, and views behind them, each after the one it is on.
 pub(super) fn arrange(collections: &mut Vec<CollectionPlan>, order: Order) {
-    let mut views = Vec::new();
-    let mut index = 0;
-    while index < collections.len() {
-        if collections[index].kind == CollectionKind::View {
-            views.push(collections.remove(index));
-        } else {
-            index += 1;
-        }
-    }
+    let is_view = |plan: &mut CollectionPlan| plan.kind == CollectionKind::View;
+    let views = collections.extract_if(.., is_view).collect();
     if order == Order::LargestFirst {
-        // A stable sort, so that equal sizes stay in the order of their names.
-        collections.sort_by_key(|plan| Reverse(plan.data.as_ref().and_then(Origin::bytes)));
+        // A stable sort, so that equal sizes stay in the order of their names; it needs no room for
+        // plans, which are large.
+        collections.sort_by_cached_key(|plan| Reverse(plan.data.as_ref().and_then(Origin::bytes)));
     }
     collections.extend(sources_first(views));
 }

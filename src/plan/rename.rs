@@ -13,7 +13,7 @@ pub(super) type Destinations = BTreeMap<Namespace, Namespace>;
 /// The name a collection gets: that of the last rule that applies, applied once.
 pub(super) fn destination(source: &Namespace, rules: &[Rename]) -> Result<Namespace, Error> {
     let name = source.full();
-    let Some(renamed) = rules.iter().rev().find_map(|rename| rename.apply(&name)) else {
+    let Some(renamed) = rules.iter().rev().find_map(|rename| rename.apply(name)) else {
         return Ok(source.clone());
     };
     Namespace::parse(&renamed)
@@ -64,7 +64,7 @@ mod tests {
 
     fn renamed(name: &str, pairs: &[(&str, &str)]) -> String {
         let source = Namespace::parse(name).expect("a name");
-        destination(&source, &rules(pairs)).expect("a name").full()
+        destination(&source, &rules(pairs)).expect("a name").full().to_owned()
     }
 
     #[test]

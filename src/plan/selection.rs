@@ -69,7 +69,7 @@ impl Names {
         let includes = self.filter.includes.iter().map(|pattern| ("include", pattern));
         let renames = self.renames.iter().map(|rename| ("rename", rename.from()));
         for (what, pattern) in includes.chain(excludes).chain(renames) {
-            if !known.iter().any(|namespace| pattern.matches(&namespace.full())) {
+            if !known.iter().any(|namespace| pattern.matches(namespace.full())) {
                 let near = nearest(pattern, &known)
                     .map(|name| format!("; did you mean `{name}`?"))
                     .unwrap_or_default();

@@ -163,9 +163,11 @@ mod tests {
         orders.metadata = Some(CollectionMetadata {
             options: doc! { "capped": true, "size": 8192 },
             indexes: vec![
-                IndexSpec(doc! { "key": { "_id": 1 }, "name": "_id_" }),
-                IndexSpec(doc! { "key": { "at": 1 }, "name": "at_1", "expireAfterSeconds": 60 }),
-                IndexSpec(doc! { "key": { "a": true }, "name": "a" }),
+                IndexSpec::from(doc! { "key": { "_id": 1 }, "name": "_id_" }),
+                IndexSpec::from(
+                    doc! { "key": { "at": 1 }, "name": "at_1", "expireAfterSeconds": 60 },
+                ),
+                IndexSpec::from(doc! { "key": { "a": true }, "name": "a" }),
             ],
             ..CollectionMetadata::default()
         });

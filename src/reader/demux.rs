@@ -5,7 +5,6 @@
 
 pub mod salvage;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::batch::Position;
@@ -19,7 +18,7 @@ use crate::dump::stream::{Interrupt, Stream, Unpacking};
 use crate::error::Error;
 use crate::frame::Frame;
 use crate::memory::{Budget, Share};
-use crate::namespace::BUCKETS_PREFIX;
+use crate::namespace::{BUCKETS_PREFIX, Namespace};
 use crate::reader::plausible::Beginning;
 use salvage::Search;
 
@@ -59,7 +58,6 @@ pub enum Item<'a> {
 #[derive(Debug)]
 pub struct Demux {
     stream: Stream,
-    collections: Vec<ListedCollection>,
     places: Places,
     states: Vec<State>,
     at: At,
@@ -71,12 +69,48 @@ pub struct Demux {
     search: Option<Search>,
 }
 
-/// The place in the list by database and by the names that a header may use.
-type Places = HashMap<String, HashMap<String, usize>>;
+/// The list of an archive, by the names that a header may use.
+#[derive(Debug)]
+struct Places {
+    archive: Archive,
+    /// The places in the list, in the order of the names there.
+    by_name: Vec<usize>,
+}
 
-/// The collection that a header names, if it is in the list.
-fn place_of(places: &Places, header: &BlockHeader<'_>) -> Option<usize> {
-    places.get(header.database)?.get(header.collection).copied()
+impl Places {
+    fn of(archive: &Archive) -> Self {
+        let listed = archive.collections();
+        let mut by_name: Vec<_> = (0..listed.len()).collect();
+        by_name.sort_unstable_by_key(|&place| &listed[place].namespace);
+        Self { archive: archive.clone(), by_name }
+    }
+
+    fn listed(&self) -> &[ListedCollection] {
+        self.archive.collections()
+    }
+
+    fn name(&self, place: usize) -> &Namespace {
+        &self.listed()[place].namespace
+    }
+
+    /// The collection that a header names, if it is in the list: that of this name, else the
+    /// time-series collection whose buckets have it.
+    fn named(&self, header: &BlockHeader<'_>) -> Option<usize> {
+        let exact = self.find(header.database, header.collection);
+        exact.or_else(|| {
+            let logical = header.collection.strip_prefix(BUCKETS_PREFIX)?;
+            let place = self.find(header.database, logical)?;
+            (self.listed()[place].kind == CollectionKind::TimeSeries).then_some(place)
+        })
+    }
+
+    fn find(&self, database: &str, collection: &str) -> Option<usize> {
+        let order = |&place: &usize| {
+            let name = self.name(place);
+            (name.database(), name.collection()).cmp(&(database, collection))
+        };
+        self.by_name.binary_search_by(order).ok().map(|found| self.by_name[found])
+    }
 }
 
 /// How far a collection is.
@@ -115,21 +149,11 @@ impl Demux {
     /// Opens an archive at its first block.
     pub fn open(archive: &Archive) -> Result<Self, Error> {
         let stream = archive.open()?;
-        let collections = archive.collections().to_vec();
-        let mut places = Places::new();
-        for (place, listed) in collections.iter().enumerate() {
-            let (database, collection) =
-                (listed.namespace.database(), listed.namespace.collection());
-            let database = places.entry(database.to_owned()).or_default();
-            if listed.kind == CollectionKind::TimeSeries {
-                database.entry(format!("{BUCKETS_PREFIX}{collection}")).or_insert(place);
-            }
-            database.insert(collection.to_owned(), place);
-        }
-        let states = collections.iter().map(|_| State::default()).collect();
+        let places = Places::of(archive);
+        let states = archive.collections().iter().map(|_| State::default()).collect();
         let origin_counted = stream.origin();
         let (at, search) = (At::Outside, None);
-        Ok(Self { stream, collections, places, states, at, run: 0, origin_counted, search })
+        Ok(Self { stream, places, states, at, run: 0, origin_counted, search })
     }
 
     /// Leaves the rest of the unpacking to a thread that runs what is returned; nothing where the
@@ -231,14 +255,14 @@ impl Demux {
             self.stream
                 .error(format!("documents without a header that names their collection: {what}"))
         })?;
-        let Some(place) = place_of(&self.places, &header) else {
+        let Some(place) = self.places.named(&header) else {
             return Err(self.unlisted(&header));
         };
         let (is_end, stored) = (header.is_end, header.checksum);
         let was = self.states[place].progress;
         if was == Progress::Ended {
             let message = "the collection begins again after its end";
-            return Err(self.stream.error(message).of(&self.collections[place].namespace));
+            return Err(self.stream.error(message).of(self.places.name(place)));
         }
         let checked = if is_end { self.check(place, stored) } else { Ok(()) };
         self.stream.advance(length);
@@ -283,7 +307,7 @@ impl Demux {
         Err(self
             .stream
             .error(message)
-            .of(&self.collections[place].namespace)
+            .of(self.places.name(place))
             .hint("some of its documents are not what was dumped; take the dump again"))
     }
 
@@ -293,11 +317,11 @@ impl Demux {
             self.stream.error(message).hint("the archive was cut off here; take the dump again")
         };
         if let At::Inside(place) = self.at {
-            let namespace = &self.collections[place].namespace;
+            let namespace = self.places.name(place);
             return Err(cut(format!("the archive ends among the documents of `{namespace}`")));
         }
         let open = |(_, state): &(_, &State)| state.progress != Progress::Ended;
-        let mut unended = self.collections.iter().zip(&self.states).filter(open);
+        let mut unended = self.places.listed().iter().zip(&self.states).filter(open);
         let names: Vec<_> = unended
             .by_ref()
             .take(NAMES_SHOWN)
@@ -312,7 +336,7 @@ impl Demux {
             return Err(cut(format!("the archive ends before the end of {names}{more}")));
         }
         if let At::BehindEnd(place) = self.at {
-            let namespace = &self.collections[place].namespace;
+            let namespace = self.places.name(place);
             return Err(cut(format!("the terminator behind the end of `{namespace}` is missing")));
         }
         Ok(())
@@ -320,11 +344,11 @@ impl Demux {
 
     fn behind_end(&self, place: usize) -> Error {
         let message = "documents come directly behind the collection's end";
-        self.stream.error(message).of(&self.collections[place].namespace)
+        self.stream.error(message).of(self.places.name(place))
     }
 
     fn unlisted(&self, header: &BlockHeader<'_>) -> Error {
-        let namespace = crate::namespace::Namespace::new(header.database, header.collection);
+        let namespace = Namespace::new(header.database, header.collection);
         self.stream.error(format!("documents of `{namespace}`, which the archive does not list"))
     }
 }

@@ -1,5 +1,6 @@
 //! What work says while it goes on.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::namespace::Namespace;
@@ -14,7 +15,7 @@ pub enum Event {
     /// The plan stands; always the first event.
     Planned {
         /// The collections in the order of the plan, views at the end.
-        collections: Vec<PlannedCollection>,
+        collections: Vec<Arc<PlannedCollection>>,
     },
     /// The documents of all collections come from one stream, so that the size of each of them is
     /// not known; follows the plan.
@@ -245,9 +246,9 @@ pub struct PlannedCollection {
     /// What becomes of a collection of its name that stands on the target.
     pub standing: Standing,
     /// Where its options and indexes were read from; empty where they have no file of their own.
-    pub metadata: String,
+    pub metadata: Arc<str>,
     /// Where its documents are read from, such as the path of its data file; empty for none.
-    pub origin: String,
+    pub origin: Arc<str>,
     /// The size of its data file in bytes, compressed or not; zero where it has none of its own.
     pub origin_bytes: u64,
     /// Whether the data file is compressed, so that its documents' bytes are not known ahead.

@@ -20,17 +20,15 @@ pub struct Latencies {
     max: Duration,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 enum Kept {
+    #[default]
+    None,
+    /// It is the longest as well.
+    One,
     /// In microseconds, in the order in which they came.
     Few(Vec<u64>),
     Many(Box<Histogram<u32>>),
-}
-
-impl Default for Kept {
-    fn default() -> Self {
-        Self::Few(Vec::new())
-    }
 }
 
 /// The distribution of latencies, in seconds; all zero where there is none.
@@ -57,10 +55,13 @@ pub struct Quantiles {
 impl Latencies {
     /// Takes a latency into account.
     pub fn add(&mut self, latency: Duration) {
+        let before = self.max;
         self.total += latency;
         self.max = self.max.max(latency);
-        let micros = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX).max(1);
+        let micros = micros(latency);
         match &mut self.kept {
+            Kept::None => self.kept = Kept::One,
+            Kept::One => self.kept = Kept::Few(vec![self::micros(before), micros]),
             Kept::Few(few) if few.len() < FEW => few.push(micros),
             Kept::Few(few) => {
                 if let Ok(mut histogram) = Histogram::new(DIGITS) {
@@ -75,6 +76,8 @@ impl Latencies {
     /// How many there are.
     pub fn count(&self) -> u64 {
         match &self.kept {
+            Kept::None => 0,
+            Kept::One => 1,
             Kept::Few(few) => few.len() as u64,
             Kept::Many(histogram) => histogram.len(),
         }
@@ -83,6 +86,8 @@ impl Latencies {
     /// The time that this share of the batches took at most; zero where there are none.
     pub fn quantile(&self, share: f64) -> Duration {
         let micros = match &self.kept {
+            Kept::None => 0,
+            Kept::One => micros(self.max),
             Kept::Few(few) => {
                 let mut sorted = few.clone();
                 sorted.sort_unstable();
@@ -122,10 +127,15 @@ impl Latencies {
     pub(super) fn clear(&mut self) {
         (self.total, self.max) = (Duration::ZERO, Duration::ZERO);
         match &mut self.kept {
-            Kept::Few(few) => few.clear(),
+            Kept::None => {}
+            Kept::One | Kept::Few(_) => self.kept = Kept::None,
             Kept::Many(histogram) => histogram.reset(),
         }
     }
+}
+
+fn micros(latency: Duration) -> u64 {
+    u64::try_from(latency.as_micros()).unwrap_or(u64::MAX).max(1)
 }
 
 /// Takes a value in; the histogram grows to hold it.

@@ -467,6 +467,7 @@ mod tests {
                 metadata: "dump/shop/a.metadata.json".into(),
                 ..samples::planned("a", 0, 0)
             })
+            .map(Arc::new)
             .to_vec();
         let mut events = vec![Event::Planned { collections }];
         events.extend((0..4).map(|collection| Event::PrepareBegan { collection }));

@@ -29,7 +29,7 @@ mod tests {
         for event in samples::clean_events() {
             both.observe(Duration::ZERO, &event);
         }
-        assert_eq!(one.finish().balance().inserted, 20);
-        assert_eq!(other.finish().balance().inserted, 20);
+        assert_eq!(one.tally().balance().inserted, 20);
+        assert_eq!(other.tally().balance().inserted, 20);
     }
 }

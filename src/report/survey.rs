@@ -296,7 +296,7 @@ fn seconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Er
 }
 
 fn full_name<S: Serializer>(name: &Namespace, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&name.full())
+    serializer.serialize_str(name.full())
 }
 
 #[cfg(test)]

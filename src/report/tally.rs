@@ -7,6 +7,7 @@ pub mod special;
 pub mod stream;
 pub mod workers;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use collection::{CollectionTally, Failures, IndexState, IndexTally, State};
@@ -92,11 +93,11 @@ impl Tally {
             | Event::OplogApplied { .. }
             | Event::OplogEnded { .. } => self.special.apply(event),
             Event::CollectionAdded(planned) => {
-                self.collections.push(CollectionTally::added(planned));
+                self.collections.push(CollectionTally::added(planned.clone()));
             }
             Event::IndexesReplanned { collection, indexes } => {
                 if let Some(tally) = self.collections.get_mut(*collection) {
-                    tally.planned.indexes = *indexes;
+                    Arc::make_mut(&mut tally.planned).indexes = *indexes;
                 }
             }
             Event::ReadBegan { collection }
@@ -114,8 +115,9 @@ impl Tally {
         self.times.total = self.times.total.max(at);
     }
 
-    fn plan(&mut self, collections: &[PlannedCollection]) {
-        self.collections = collections.iter().map(CollectionTally::new).collect();
+    fn plan(&mut self, collections: &[Arc<PlannedCollection>]) {
+        let tally = |planned: &Arc<_>| CollectionTally::new(Arc::clone(planned));
+        self.collections = collections.iter().map(tally).collect();
         self.active.clear();
         self.origin_bytes = collections.iter().map(|planned| planned.origin_bytes).sum();
     }

@@ -21,7 +21,6 @@ use restorm::frame::Frame;
 use restorm::load::rejects::{Earlier, Place, Rejects};
 use restorm::load::{self, Assignment, Ending, Ledger, LoadSettings, Stop, Workers};
 use restorm::namespace::Namespace;
-use restorm::plan::carried::Carried;
 use restorm::plan::{self, Creation, RestorePlan, Selection};
 use restorm::report::{Silent, Tally};
 use restorm::target::durable::{Acknowledgement, Horizon};
@@ -353,10 +352,10 @@ fn resumed(plan: &mut RestorePlan, path: &Path) -> Ledger {
     for (place, planned) in plan.collections.iter_mut().enumerate() {
         if let Some(past) = history.find(&planned.source, &planned.namespace) {
             planned.creation = Creation::Use;
-            planned.carried = Some(past.carried.clone());
+            planned.carried = Some(Box::new(past.carried.clone()));
             ledger.goes_on(place, past);
         } else {
-            planned.carried = Some(Carried::default());
+            planned.carried = Some(Box::default());
         }
     }
     ledger

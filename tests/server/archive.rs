@@ -90,7 +90,7 @@ fn own(collections: usize, documents: usize) -> (TempDir, Vec<Vec<Vec<u8>>>) {
         .map(|number| ArchivedCollection {
             namespace: Namespace::new("own", format!("c{number:03}")),
             metadata: CollectionMetadata {
-                indexes: vec![IndexSpec(index.clone())],
+                indexes: vec![IndexSpec::from(index.clone())],
                 ..CollectionMetadata::default()
             },
         })

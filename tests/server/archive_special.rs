@@ -25,7 +25,7 @@ impl Parts {
     }
 
     fn with(self, database: &str, collection: &str, documents: Vec<Vec<u8>>) -> Self {
-        let index = IndexSpec(doc! { "v": 2, "key": { "n": 1 }, "name": "n_1" });
+        let index = IndexSpec::from(doc! { "v": 2, "key": { "n": 1 }, "name": "n_1" });
         let indexes = if collection == "orders" { vec![index] } else { Vec::new() };
         let metadata = CollectionMetadata { indexes, ..CollectionMetadata::default() };
         self.described(Namespace::new(database, collection), metadata, documents)

@@ -3,7 +3,7 @@
 
 use crate::support::dump::{Dump, documents};
 
-use crate::support::{ReplicaSet, Restore, Server, lacks, stored};
+use crate::support::{ReplicaSet, Restore, Server, lacks, stored, verified};
 use mongodb::Client;
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,13 @@ const FAST: [&str; 8] =
     ["--write-concern", "1", "--journal", "off", "--batch-documents", "100", "--workers", "2"];
 
 #[track_caller]
-fn holds_the_dump(client: &Client, dump: &Dump) {
+fn holds_the_dump(client: &Client, uri: &str, dump: &Dump) {
     let mut there = stored(client, "seed", "c00001");
     let mut dumped = documents(&dump.file("seed/c00001.bson"));
     there.sort();
     dumped.sort();
     assert!(there == dumped, "{} of {} documents", there.len(), dumped.len());
+    verified(uri, dump.path());
 }
 
 /// Waits until so many documents are there.
@@ -49,7 +50,7 @@ fn what_a_killed_server_lost_is_sent_again() {
     let [read, inserted, already_there, rejected, unsent] = restored.balance();
     assert_eq!((read, rejected, unsent), (60_000, 0, 0));
     assert_eq!(inserted + already_there, read);
-    holds_the_dump(&server.client(), &dump);
+    holds_the_dump(&server.client(), server.uri(), &dump);
     if !lacks("identity of a process", [4, 4]) {
         let notes = restored.notes();
         let told = notes.iter().any(|note| note.contains("another server took over"));
@@ -64,7 +65,7 @@ fn what_is_reported_survives_the_end_of_the_server() {
     Restore::new(server.uri(), dump.path()).args(&FAST).run().ended(0);
     server.kill();
     server.restart();
-    holds_the_dump(&server.client(), &dump);
+    holds_the_dump(&server.client(), server.uri(), &dump);
 }
 
 #[test]
@@ -80,7 +81,7 @@ fn what_a_killed_primary_acknowledged_is_not_lost() {
     let [read, inserted, already_there, rejected, unsent] = restored.balance();
     assert_eq!((read, rejected, unsent), (60_000, 0, 0));
     assert_eq!(inserted + already_there, read);
-    holds_the_dump(set.client(), &dump);
+    holds_the_dump(set.client(), &set.uri(), &dump);
 }
 
 /// A primary that is cut off from the others acknowledges documents that are rolled back when it
@@ -103,5 +104,5 @@ fn what_is_rolled_back_is_sent_again() {
     assert_eq!(inserted + already_there, read);
     let notes = restored.notes();
     assert!(notes.iter().any(|note| note.contains("another server took over")), "{notes:?}");
-    holds_the_dump(set.client(), &dump);
+    holds_the_dump(set.client(), &set.uri(), &dump);
 }

@@ -4,7 +4,10 @@ use crate::golden::{expected, found};
 use crate::support::dump::{Dump, documents, genuine};
 use crate::support::proxy::Proxy;
 use crate::support::raw::{document, int, string, zero};
-use crate::support::{Restore, Restored, Server, differences, lacks, md5_sum, state_of, stored};
+use crate::support::{
+    Restore, Restored, Server, differences, differing, lacks, md5_sum, state_of, stored, verified,
+    verified_part,
+};
 use mongodb::bson::{Document, doc};
 use std::time::{Duration, Instant};
 
@@ -32,7 +35,14 @@ fn restores_all(server: &Server, uri: &str) -> Restored {
     assert_eq!(differences(&expected("orders_stdout"), &found(server)), [""; 0]);
     let [read, inserted, already_there, ..] = restored.balance();
     assert_eq!((read, inserted + already_there), (3000, 3000));
+    orders_are_verified(server);
     restored
+}
+
+#[track_caller]
+fn orders_are_verified(server: &Server) {
+    let orders = ["--db", "shop", "--collection", "orders"];
+    verified_part(server.uri(), &genuine("orders_stdout.bson"), &orders);
 }
 
 #[test]
@@ -78,7 +88,9 @@ fn an_error_that_does_not_pass_fails_the_collection_and_the_others_go_on() {
     let data = doc! { "failCommands": ["insert"], "errorCode": 8000, "namespace": "shop.orders" };
     let fail = doc! { "configureFailPoint": "failCommand", "mode": "alwaysOn", "data": data };
     server.run("admin", fail);
-    let restored = Restore::new(server.uri(), &genuine("full_6.0/shop")).run().ended(1);
+    let dump = Dump::copy_of("full_6.0");
+    let shop = dump.file("shop");
+    let restored = Restore::new(server.uri(), &shop).run().ended(1);
     assert_eq!(restored.collection("shop.orders")["state"], "failed");
     assert!(restored.stderr.contains("8000"), "{}", restored.stderr);
     let [read, inserted, _, _, unsent] = restored.balance_of("shop.orders");
@@ -88,6 +100,9 @@ fn an_error_that_does_not_pass_fails_the_collection_and_the_others_go_on() {
         assert_eq!(state[namespace], expected("full_6.0")[namespace]);
     }
     assert_eq!(state["shop.orders"]["count"], 0);
+    server.run("admin", doc! { "configureFailPoint": "failCommand", "mode": "off" });
+    Restore::new(server.uri(), &shop).args(&["--resume"]).run().ended(0);
+    verified(server.uri(), &shop);
 }
 
 #[test]
@@ -123,6 +138,7 @@ fn answers_that_never_come() {
     assert!(restored.retries() >= 5, "{}", restored.stderr);
     assert!(restored.stderr.contains("did not answer within 1 s"), "{}", restored.stderr);
     assert_eq!(differences(&expected("orders_stdout"), &found(&server)), [""; 0]);
+    orders_are_verified(&server);
 }
 
 #[test]
@@ -146,6 +162,7 @@ fn answers_that_are_lost_while_the_order_matters() {
     assert_eq!(restored.balance(), [100, 93, 7, 0, 0]);
     let there = stored(&server.client(), "kitchen", "capped");
     assert_eq!(there, documents(&dump.join("capped.bson")));
+    verified_part(server.uri(), &dump, &["--db", "kitchen", "--collection", "capped"]);
 }
 
 #[test]
@@ -160,8 +177,10 @@ fn lost_answers_and_documents_that_a_server_does_not_store_as_they_are() {
         document(&[int("_id", 4)]),
     ];
     let dump = Dump::new().with("lost", "things", &dumped);
-    let restored = Restore::new(&proxy.uri(), dump.path()).run().ended(0);
+    // The restore alone knows the `_id` that it gave to the first one.
+    let restored = Restore::new(&proxy.uri(), dump.path()).args(&["--verify"]).run().ended(0);
     assert_eq!(proxy.left(), 0);
+    assert_eq!(restored.report["verification"]["state"], "same");
     let [read, inserted, already_there, ..] = restored.balance();
     assert_eq!((read, inserted + already_there), (5, 5));
     assert!(already_there > 0);
@@ -181,6 +200,8 @@ fn a_duplicate_that_was_there_before_is_none_of_a_lost_answer() {
     assert_eq!((read, inserted + already_there, rejected), (50, 49, 1));
     let failures = &restored.collection("shop.orders")["failures"][0];
     assert_eq!(failures["samples"][0]["id"], "7");
+    // The one that stands there is the only one that differs.
+    assert_eq!(differing(server.uri(), dump.path()), [("changed".to_owned(), "7".to_owned())]);
 }
 
 /// Waits until about so many documents are there.
@@ -224,6 +245,7 @@ fn survives_kills(mut server: Server, dump: &Dump, arguments: &[&str]) {
         let built = there["indexes"].as_array().unwrap().len() - 1;
         assert_eq!(planned, built, "{collection}");
     }
+    verified(server.uri(), dump.path());
 }
 
 #[test]
@@ -247,6 +269,7 @@ fn is_durable(mut server: Server) {
         server.kill();
         server.restart();
         assert_eq!(differences(&expected("full_6.0"), &found(&server)), [""; 0]);
+        verified(server.uri(), &genuine("full_6.0"));
         for database in server.databases() {
             server.run(&database, doc! { "dropDatabase": 1 });
         }
@@ -271,6 +294,7 @@ fn a_replica_set_of_one_reaches_the_same_state() {
     let server = Server::replica_set(&[]);
     Restore::new(server.uri(), &genuine("full_6.0")).run().ended(0);
     assert_eq!(differences(&expected("full_6.0"), &found(&server)), [""; 0]);
+    verified(server.uri(), &genuine("full_6.0"));
 }
 
 #[test]
@@ -288,4 +312,5 @@ fn many_tiny_collections_all_arrive() {
         assert_eq!((&there["count"], dumped.len()), (&20.into(), 20), "{name}");
         assert_eq!(there["md5_sum"], md5_sum(&dumped), "{name}");
     }
+    verified(server.uri(), dump.path());
 }

@@ -3,7 +3,9 @@
 use crate::golden::found;
 use crate::support::dump::{Dump, genuine};
 use crate::support::raw::{document, int};
-use crate::support::{PASSWORD, Restore, Restored, Server, connect, is_before, lacks, runtime};
+use crate::support::{
+    PASSWORD, Restore, Restored, Server, connect, is_before, lacks, runtime, verified,
+};
 use mongodb::Client;
 use mongodb::bson::{Bson, Document, doc};
 use serde_json::{Value, json};
@@ -155,6 +157,34 @@ fn rights_that_are_not_enforced_are_not_asked_for() {
     let uri = server.uri().replacen("://", &format!("://idle:{PASSWORD}@"), 1);
     let uri = format!("{uri}/?authSource=admin");
     Restore::new(&uri, &genuine("full_6.0/shop")).run().ended(0);
+}
+
+/// What backups are looked at with: everything can be read and nothing written.
+#[test]
+fn a_server_that_takes_no_writes_is_refused_before_anything_is_touched() {
+    let mut server = Server::private(&[]);
+    let (shop, dump) = (genuine("full_6.0/shop"), Dump::new().with("more", "a", &numbered(5)));
+    Restore::new(server.uri(), &shop).run().ended(0);
+    let before = found(&server);
+    server.mongod().terminate();
+    server.restart_with(&["--queryableBackupMode"]);
+    for (dump, arguments) in [
+        (&*shop, &[][..]),
+        (&*shop, &["--drop"]),
+        (&*shop, &["--dry-run"]),
+        (dump.path(), &["--write-concern", "1", "--journal", "off"]),
+        (dump.path(), &["--journal", "on"]),
+    ] {
+        let refused = Restore::new(server.uri(), dump).args(arguments).run().ended(1);
+        says(
+            &refused,
+            &["the server takes no writes: it is read-only", "without --queryableBackupMode"],
+        );
+        assert_eq!(refused.report, Value::Null);
+    }
+    assert_eq!(found(&server), before);
+    assert_eq!(dump.files().len(), 1, "no ledger is left");
+    verified(server.uri(), &shop);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::program::Program;
 use crate::support::dump::{Dump, genuine};
 use crate::support::raw::{document, int, string};
-use crate::support::{ReplicaSet, Restore, runtime};
+use crate::support::{ReplicaSet, Restore, runtime, verified};
 use mongodb::bson::{Document, doc};
 use std::time::{Duration, Instant};
 
@@ -78,6 +78,7 @@ fn nothing_is_lost_or_doubled_when_the_primary_steps_down() {
     assert_eq!(count(&set, "steps"), documents);
     assert_ne!(set.primary(), before, "the step-down came too late to be tested");
     assert!(restored.retries() >= 1, "{}", restored.stderr);
+    verified(&set.uri(), dump.path());
 }
 
 /// The primary steps down or is killed, again and again, while one restore goes on.
@@ -110,4 +111,5 @@ fn one_restore_survives_several_failovers() {
     for collection in ["c00001", "c00002"] {
         assert_eq!(count_in(&set, "seed", collection), 60_000);
     }
+    verified(&set.uri(), dump.path());
 }

@@ -2,7 +2,7 @@
 
 use crate::program::Program;
 use crate::support::dump::{Dump, documents};
-use crate::support::{PASSWORD, Restore, Server, connect, lacks, runtime, stored};
+use crate::support::{PASSWORD, Restore, Server, connect, lacks, runtime, stored, verified};
 use mongodb::bson::{Bson, Document, doc};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -126,6 +126,7 @@ fn is_killed_and_goes_on(
         holds_the_dump(server, seeded, collection);
         assert_eq!(restored.collection(&format!("seed.{collection}"))["state"], "done");
     }
+    verified(server.uri(), dump);
     assert!(ledgers(dump).is_empty());
 }
 
@@ -164,6 +165,7 @@ fn a_restore_that_does_not_wait_for_the_journal_goes_on_as_well() {
     assert!(restored.report["totals"]["documents_carried"].as_u64().unwrap() > 0);
     holds_the_dump(&server, &dump, "c00001");
     holds_the_dump(&server, &dump, "c00002");
+    verified(server.uri(), dump.path());
 }
 
 #[test]
@@ -191,6 +193,7 @@ fn archives_and_compressed_dumps_go_on() {
         assert!(already_there <= WORKERS * BATCH);
         holds_the_dump(&server, &dump, "c00001");
         holds_the_dump(&server, &dump, "c00002");
+        verified(server.uri(), &archive);
     }
     let files = dump.files();
     let gzip = Command::new("gzip").args(files.iter().filter(|file| is_data(file))).status();
@@ -204,6 +207,7 @@ fn archives_and_compressed_dumps_go_on() {
     assert!(restored.report["totals"]["documents_carried"].as_u64().unwrap() > 0);
     let count = |collection| stored(&server.client(), "seed", collection).len();
     assert_eq!((count("c00001"), count("c00002")), (3000, 3000));
+    verified(server.uri(), dump.path());
 }
 
 fn is_data(file: &Path) -> bool {
@@ -231,8 +235,10 @@ fn documents_without_an_id_are_not_doubled() {
         Restore::new(server.uri(), dump.path()).args(&ARGUMENTS).args(arguments)
     };
     kill_in_the_middle(&server, restore(&[]), "nameless");
-    let restored = restore(&["--resume"]).run().ended(0);
+    // The restore alone knows the `_id`s that it gave.
+    let restored = restore(&["--resume", "--verify"]).run().ended(0);
     assert!(restored.report["totals"]["documents_carried"].as_u64().unwrap() > 0);
+    assert_eq!(restored.report["verification"]["state"], "same");
     let pipeline = [doc! { "$group": { "_id": "$number", "n": { "$sum": 1 } } }];
     let collection = server.client().database("seed").collection::<Document>("nameless");
     let groups: Vec<Document> = runtime().block_on(async {
@@ -268,6 +274,7 @@ fn the_last_line_is_the_command_that_goes_on() {
     let again = Program::of("sh", &["-c", &command]).run();
     assert_eq!(again.status, Some(0), "{command}\n{}", again.stderr);
     holds_the_dump(&server, &dump, "c00001");
+    verified(server.uri(), dump.path());
     let nothing = Restore::new(server.uri(), dump.path()).args(&["--resume"]).run();
     assert_eq!(nothing.status, Some(1));
     assert!(nothing.stderr.contains("there is no ledger to go on with"), "{}", nothing.stderr);
@@ -304,6 +311,7 @@ fn a_ledger_of_something_else_is_refused() {
     refused(&server, &dump, "is another one now");
     let restored = restore(&server, &dump, &["--drop"]).run().ended(0);
     assert_eq!(restored.balance(), [3000, 3000, 0, 0, 0]);
+    verified(server.uri(), dump.path());
 }
 
 #[test]
@@ -330,6 +338,7 @@ fn what_is_done_is_not_sent_again_and_indexes_are_finished() {
     assert_eq!(again.report["totals"]["batches"], 0);
     assert_eq!(again.report["totals"]["indexes_built"], 1);
     assert_eq!(again.report["totals"]["fraction_done"], 1.0);
+    verified(server.uri(), dump.path());
 }
 
 #[test]
@@ -376,6 +385,7 @@ fn what_was_refused_for_a_while_is_finished_afterwards() {
         assert_eq!(again + already_there, 6000);
         holds_the_dump(&server, &dump, "c00001");
         holds_the_dump(&server, &dump, "c00002");
+        verified(server.uri(), dump.path());
     }
 }
 

@@ -136,7 +136,8 @@ fn documents_before_damage_to_a_gzip_file_arrive() {
 
 /// An archive of `shop.orders` and `shop.items`, in many blocks.
 fn archive(documents: &[Vec<u8>]) -> Vec<u8> {
-    let index = |key: Document, name: &str| IndexSpec(doc! { "v": 2, "key": key, "name": name });
+    let index =
+        |key: Document, name: &str| IndexSpec::from(doc! { "v": 2, "key": key, "name": name });
     let metadata = CollectionMetadata {
         indexes: vec![index(doc! { "_id": 1 }, "_id_"), index(doc! { "n": 1 }, "n_1")],
         ..CollectionMetadata::default()

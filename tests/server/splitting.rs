@@ -3,7 +3,9 @@
 use crate::support::dump::Dump;
 use crate::support::proxy::Proxy;
 use crate::support::raw::{document, int, string, zero};
-use crate::support::{Restore, Restored, Server, keeps_zero_timestamps, stored};
+use crate::support::{
+    Restore, Restored, Server, differing, keeps_zero_timestamps, stored, verified,
+};
 use mongodb::bson::{Document, doc};
 
 /// A server that can be told to fail.
@@ -49,6 +51,7 @@ fn a_batch_that_is_called_too_large_is_split() {
         assert_eq!(restored.balance(), [400, 400, 0, 0, 0], "{code}");
         assert_eq!(restored.retries(), 0, "{code}");
         holds(&server, "orders", &dumped);
+        verified(server.uri(), dump.path());
     }
 }
 
@@ -73,6 +76,7 @@ fn batches_at_the_limits_of_a_message_arrive() {
         dumped.sort();
         assert!(there == dumped, "{name}");
     }
+    verified(server.uri(), dump.path());
 }
 
 #[test]
@@ -95,6 +99,7 @@ fn a_batch_full_of_duplicates_is_answered_for() {
     assert_eq!(inserted + already_there + rejected, 100_000);
     assert!(rejected <= 99_998, "a document of this batch counts as refused");
     assert_eq!(stored(&server.client(), "shop", "orders").len(), 100_000);
+    verified(server.uri(), dump.path());
 }
 
 #[test]
@@ -111,6 +116,7 @@ fn a_proxy_that_cuts_large_messages_gets_smaller_ones() {
     // The first batches find out what passes; the others are sent in parts at once.
     assert!(restored.retries() <= 30, "{}", restored.retries());
     assert_eq!(stored(&server.client(), "shop", "orders").len(), 3000);
+    verified(server.uri(), dump.path());
 }
 
 #[test]
@@ -122,6 +128,7 @@ fn a_proxy_that_cuts_large_messages_does_not_change_the_order() {
     let restored = restore(&proxy.uri(), &dump, &["--maintain-insertion-order"]).ended(0);
     assert_eq!(restored.balance()[3..], [0, 0]);
     holds(&server, "orders", &dumped);
+    verified(server.uri(), dump.path());
 }
 
 #[test]
@@ -130,9 +137,22 @@ fn a_document_that_never_passes_ends_the_run_in_the_end() {
     let proxy = Proxy::cutting(server.mongod().address(), 40_000);
     let dumped = [filled(0..10, 1000), filled(10..11, 50_000)].concat();
     let dump = Dump::new().with("shop", "orders", &dumped);
-    let restored = restore(&proxy.uri(), &dump, &["--retry-for", "3s"]).ended(1);
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = folder.path().join("ledger");
+    let ledger = ledger.to_str().unwrap();
+    let restore = |uri: &str, arguments: &[&str]| {
+        Restore::new(uri, dump.path()).args(&["--ledger", ledger]).args(arguments).run()
+    };
+    let restored = restore(&proxy.uri(), &["--retry-for", "3s"]).ended(1);
     let [read, inserted, already_there, _, unsent] = restored.balance();
     assert_eq!((read, inserted + already_there, unsent), (11, 10, 1));
+    assert_eq!(differing(server.uri(), dump.path()), [("missing".to_owned(), "10".to_owned())]);
+    // Without what cuts the connections, and by the same address, it goes on.
+    proxy.let_pass();
+    let restored = restore(&proxy.uri(), &["--resume"]).ended(0);
+    let [read, inserted, already_there, ..] = restored.balance();
+    assert_eq!((read, inserted + already_there), (11, 11));
+    verified(server.uri(), dump.path());
 }
 
 #[test]
@@ -155,6 +175,10 @@ fn an_ordered_batch_that_is_sent_again_asks_once() {
     let there = stored(&server.client(), "shop", "orders");
     assert_eq!(there.len(), 100);
     assert!(there[2..].is_sorted_by_key(|one| documents_id(one)), "the order stays");
+    let mut differing = differing(server.uri(), dump.path());
+    differing.sort();
+    let changed = |id: &str| ("changed".to_owned(), id.to_owned());
+    assert_eq!(differing, [changed("60"), changed("70")]);
 }
 
 fn documents_id(bytes: &[u8]) -> i32 {

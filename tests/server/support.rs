@@ -10,7 +10,9 @@ pub(crate) mod raw;
 mod replica_set;
 mod restore;
 mod server;
+mod small_disk;
 mod state;
+mod verified;
 mod version;
 
 pub(crate) use held::Held;
@@ -18,7 +20,9 @@ pub(crate) use mongod::Mongod;
 pub(crate) use replica_set::ReplicaSet;
 pub(crate) use restore::{Restore, Restored};
 pub(crate) use server::{PASSWORD, Server, connect};
+pub(crate) use small_disk::SmallDisk;
 pub(crate) use state::{differences, md5_sum, state_of, stored};
+pub(crate) use verified::{differing, verified, verified_part};
 pub(crate) use version::{is_before, keeps_zero_timestamps, lacks, version_text};
 
 use std::sync::OnceLock;

@@ -9,7 +9,7 @@ use crate::batch::Position;
 use crate::command::inspect::ids::{Duplicate, Ids};
 use crate::command::inspect::scan::{LISTED_MAX, count};
 use crate::command::inspect::{DeepFindings, InspectedCollection, Problem};
-use crate::dump::{CollectionMetadata, DumpEntry, IndexSpec, Origin};
+use crate::dump::{CollectionMetadata, DumpEntry, Origin};
 use crate::frame::{Field, Frame};
 use crate::limits::{DOCUMENT_BYTES_MAX, DOCUMENT_BYTES_USER_MAX};
 use crate::reader::salvage::Stretch;
@@ -194,18 +194,19 @@ pub(super) fn judge_indexes(entry: &DumpEntry) -> Vec<Problem> {
     let file = entry.metadata_path.as_deref();
     let file = file.or_else(|| entry.data.as_ref().map(Origin::path)).unwrap_or(Path::new(""));
     let problems = indexes.into_iter().flatten().enumerate().filter_map(|(number, index)| {
-        let name = index.0.get_str("name").map_or_else(
+        let index = index.definition();
+        let name = index.get_str("name").map_or_else(
             |_| format!("index {}", number + 1),
             |name| format!("index `{}`", name.escape_debug()),
         );
-        let what = format!("{name}: {}", judge_index(index)?);
+        let what = format!("{name}: {}", judge_index(&index)?);
         Some(Problem { file: file.to_path_buf(), offset: None, what })
     });
     problems.collect()
 }
 
-fn judge_index(index: &IndexSpec) -> Option<String> {
-    let key = match index.0.get("key") {
+fn judge_index(index: &Document) -> Option<String> {
+    let key = match index.get("key") {
         Some(Bson::Document(key)) if !key.is_empty() => key,
         Some(Bson::Document(_)) => return Some("its key has no field".to_owned()),
         Some(_) => return Some("its key is no object".to_owned()),
@@ -214,7 +215,7 @@ fn judge_index(index: &IndexSpec) -> Option<String> {
     if key.len() > INDEX_FIELDS_MAX {
         return Some(format!("its key has {} fields, more than {INDEX_FIELDS_MAX}", key.len()));
     }
-    key.iter().find_map(|(field, value)| judge_field(field, value)).or_else(|| judge_rest(&index.0))
+    key.iter().find_map(|(field, value)| judge_field(field, value)).or_else(|| judge_rest(index))
 }
 
 fn judge_field(field: &str, value: &Bson) -> Option<String> {
@@ -284,11 +285,11 @@ mod tests {
                 Some("its option `collation` is no object"),
             ),
         ] {
-            let judged = judge_index(&IndexSpec(index.clone()));
+            let judged = judge_index(&index);
             assert_eq!(judged.as_deref(), expected, "{index}");
         }
         let many: Document = (0..33).map(|n| (format!("f{n}"), Bson::Int32(1))).collect();
-        assert!(judge_index(&IndexSpec(doc! { "key": many })).is_some());
+        assert!(judge_index(&doc! { "key": many }).is_some());
     }
 
     #[test]

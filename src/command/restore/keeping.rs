@@ -13,7 +13,6 @@ use crate::error::{Error, ErrorKind};
 use crate::facts::{ServerFacts, Topology};
 use crate::load::ledger::{self, History, Ledger, Past};
 use crate::namespace::Namespace;
-use crate::plan::carried::Carried;
 use crate::plan::{CollectionPlan, Creation, RestorePlan};
 use crate::report::format::counted;
 use crate::report::{Outcome, Report};
@@ -162,7 +161,7 @@ fn resume(
             ledger.goes_on(collection, past);
         } else if planned.creation != Creation::DropAndCreate {
             // The machine may have failed before it was noted what was sent.
-            planned.carried = Some(Carried::default());
+            planned.carried = Some(Box::default());
         }
     }
     plan.notes.push(format!(
@@ -227,7 +226,7 @@ fn take_over(
     planned.creation = Creation::Use;
     planned.uuid = None;
     if planned.kind != CollectionKind::View {
-        planned.carried = Some(past.carried.clone());
+        planned.carried = Some(Box::new(past.carried.clone()));
     }
     Ok(())
 }

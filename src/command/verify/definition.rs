@@ -67,7 +67,7 @@ pub(super) fn options(
         return vec![deviates("type", Some(kind.to_owned()), Some(found.kind.clone()))];
     }
     let mut expected = plan.options.clone();
-    if let Some(seconds) = &plan.expire_after_seconds {
+    if let Some(seconds) = plan.expire_after_seconds.as_deref() {
         expected.insert("expireAfterSeconds", seconds.clone());
     }
     let mut names: Vec<&str> = expected.keys().map(String::as_str).collect();
@@ -311,7 +311,7 @@ mod tests {
     fn planned(kind: CollectionKind, options: Document, indexes: &[Document]) -> CollectionPlan {
         let metadata = CollectionMetadata {
             options,
-            indexes: indexes.iter().cloned().map(IndexSpec).collect(),
+            indexes: indexes.iter().cloned().map(IndexSpec::from).collect(),
             ..CollectionMetadata::default()
         };
         let entry = DumpEntry {

@@ -57,7 +57,7 @@ struct Told {
 #[derive(Default)]
 struct Lane {
     readiness: Readiness,
-    feed: Option<Feed>,
+    feed: Option<Box<Feed>>,
     /// The worker that takes its batches, where their order matters.
     worker: Option<usize>,
     aside: VecDeque<Batch>,
@@ -67,6 +67,14 @@ struct Lane {
     ended: Option<Result<(), Error>>,
     /// Whether nothing is left to do about it.
     is_closed: bool,
+}
+
+impl Lane {
+    fn close(&mut self) {
+        self.is_closed = true;
+        // What held batches is larger than all the rest, and there may be very many lanes.
+        self.aside = VecDeque::new();
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -245,7 +253,7 @@ impl<T: Target> ArchiveIntake<T> {
         }
         lane.position = position;
         let (run, reading) = (&self.intake.run, &self.intake.reading);
-        let feed = lane.feed.get_or_insert_with(|| Feed::of(run, collection, reading));
+        let feed = lane.feed.get_or_insert_with(|| Box::new(Feed::of(run, collection, reading)));
         let before = feed.held_bytes();
         let start = position.end - frame.bytes().len() as u64;
         let full = match feed.step(start) {
@@ -393,7 +401,7 @@ impl<T: Target> ArchiveIntake<T> {
         let ended = match (lane.is_closed, lane.readiness) {
             (true, _) => return,
             (false, Readiness::Refused) => {
-                lane.is_closed = true;
+                lane.close();
                 let open = lane.feed.take().map_or(0, |feed| feed.held_bytes());
                 self.held = self.held.saturating_sub(open);
                 return;
@@ -401,7 +409,7 @@ impl<T: Target> ArchiveIntake<T> {
             _ => lane.ended.take(),
         };
         let Some(ended) = ended else { return };
-        lane.is_closed = true;
+        lane.close();
         let feed = lane.feed.take();
         match ended {
             Ok(()) => run.read_to_end(collection),

@@ -3,7 +3,7 @@
 use super::*;
 
 fn fitted(specs: &[Document], options: &Document, fixes: IndexFixes, version: &str) -> Fit {
-    let specs: Vec<_> = specs.iter().cloned().map(IndexSpec).collect();
+    let specs: Vec<_> = specs.iter().cloned().map(IndexSpec::from).collect();
     let facts = ServerFacts {
         version: ServerVersion::parse(version).expect("a version"),
         topology: Topology::Standalone,

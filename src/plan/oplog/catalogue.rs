@@ -54,7 +54,7 @@ impl Catalogue {
                 let indexed = Indexed {
                     planned: Some(place),
                     indexes: collection.indexes.clone(),
-                    expire_after_seconds: collection.expire_after_seconds.clone(),
+                    expire_after_seconds: collection.expire_after_seconds.as_deref().cloned(),
                     bytes: collection.data.as_ref().and_then(Origin::bytes).unwrap_or(0),
                     options: collection.options.clone(),
                 };
@@ -126,7 +126,7 @@ impl Catalogue {
             fixes: self.fixes,
             facts: &self.facts,
         };
-        let fit = indexes::plan(&[IndexSpec(spec.clone())], of);
+        let fit = indexes::plan(&[IndexSpec::from(spec.clone())], of);
         // What a server cannot have is left to it to refuse, which is told as of any other index.
         let impossible = fit.impossible.into_iter().map(|(name, _)| IndexPlan {
             name,

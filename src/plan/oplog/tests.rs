@@ -30,7 +30,7 @@ fn plan() -> RestorePlan {
     let mut orders = dumped("orders", CollectionKind::Collection, 7);
     let metadata = crate::dump::CollectionMetadata {
         options: doc! { "expireAfterSeconds": 3600 },
-        indexes: vec![IndexSpec(doc! { "v": 2, "key": { "n": 1 }, "name": "n_1" })],
+        indexes: vec![IndexSpec::from(doc! { "v": 2, "key": { "n": 1 }, "name": "n_1" })],
         ..Default::default()
     };
     orders.metadata = Some(metadata);

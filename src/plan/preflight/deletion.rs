@@ -29,7 +29,7 @@ fn deleting(collection: &CollectionPlan) -> impl Iterator<Item = String> {
         let age = age(index.spec.get("expireAfterSeconds"));
         format!("{namespace} {age} (index `{}`)", index.name)
     });
-    let of_collection = collection.expire_after_seconds.as_ref().filter(|value| is_on(value));
+    let of_collection = collection.expire_after_seconds.as_deref().filter(|value| is_on(value));
     let of_collection = of_collection.map(move |value| format!("{namespace} {}", age(Some(value))));
     of_index.chain(of_collection)
 }

@@ -23,7 +23,7 @@ fn described(name: &str, options: Document, indexes: Vec<Document>) -> DumpEntry
     } else {
         CollectionKind::Collection
     };
-    let indexes = indexes.into_iter().map(IndexSpec).collect();
+    let indexes = indexes.into_iter().map(IndexSpec::from).collect();
     let metadata = CollectionMetadata { options, indexes, ..CollectionMetadata::default() };
     let data = entry(name, kind, 1000);
     let data = if kind == CollectionKind::View { DumpEntry { data: None, ..data } } else { data };

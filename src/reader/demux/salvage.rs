@@ -11,7 +11,7 @@ use crate::dump::archive::record::BlockHeader;
 use crate::dump::stream::Stream;
 use crate::error::Error;
 use crate::frame::{self, Frame};
-use crate::reader::demux::{At, Demux, Item, Places, Progress, State, place_of};
+use crate::reader::demux::{At, Demux, Item, Places, Progress, State};
 use crate::reader::plausible::{self, Beginning};
 use crate::reader::salvage::{Open, Rest, Stretch};
 
@@ -129,7 +129,7 @@ impl Demux {
             Ok(frame) if begins(&frame) == Beginning::Id => return None,
             Ok(frame) => {
                 let header = BlockHeader::parse(frame).ok();
-                header.and_then(|header| place_of(&self.places, &header))?;
+                header.and_then(|header| self.places.named(&header))?;
                 let reason = "the terminator before the header of a block is missing".to_owned();
                 return Some((reason, Rest::Searched(0)));
             }
@@ -241,7 +241,7 @@ impl Listing<'_> {
         let frame = Frame::new(&stream.ahead()[at..at + length]).ok();
         let header = frame.and_then(|frame| BlockHeader::parse(frame).ok());
         header
-            .and_then(|header| place_of(self.places, &header))
+            .and_then(|header| self.places.named(&header))
             .is_some_and(|place| self.states[place].progress != Progress::Ended)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
@@ -89,7 +89,7 @@ impl Collections {
     }
 
     /// Takes the plan into account.
-    pub(super) fn plan(&self, collections: &[PlannedCollection]) {
+    pub(super) fn plan(&self, collections: &[Arc<PlannedCollection>]) {
         let mut known = self.known();
         known.collections =
             collections.iter().map(|planned| (State::Waiting, planned.indexes)).collect();

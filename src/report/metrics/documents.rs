@@ -180,7 +180,7 @@ impl Documents {
     }
 
     /// Gives the largest collections series of their own; the plan has them first.
-    pub(super) fn plan(&self, collections: &[PlannedCollection]) {
+    pub(super) fn plan(&self, collections: &[Arc<PlannedCollection>]) {
         let mut others = None;
         let mut named = 0;
         let series = collections.iter().map(|planned| {

@@ -102,7 +102,9 @@ fn everything() -> Vec<Event> {
     let time = OplogTime { seconds: 1, increment: 1 };
     vec![
         Event::Planned {
-            collections: vec![planned("orders", 900, 2), planned("items", 100, 0), view],
+            collections: [planned("orders", 900, 2), planned("items", 100, 0), view]
+                .map(Into::into)
+                .to_vec(),
         },
         Event::PhaseBegan(Phase::Data),
         Event::Carried {
@@ -307,7 +309,7 @@ fn samples_are_shown_as_they_were_told_last() {
 #[test]
 fn the_largest_collections_have_series_and_the_others_share_one() {
     let names = (0..METRICS_NAMESPACES_MAX + 3).map(|place| planned(&format!("c{place}"), 10, 0));
-    let collections: Vec<_> = names.collect();
+    let collections: Vec<_> = names.map(Into::into).collect();
     let read = |collection| Event::Read { collection, documents: 1, bytes: 1 };
     let reads = (0..collections.len()).map(read).collect::<Vec<_>>();
     let metrics = after(&[vec![Event::Planned { collections }], reads].concat());
@@ -332,7 +334,7 @@ fn codes_without_end_share_a_series() {
 
 #[test]
 fn strange_names_are_escaped() {
-    let collections = vec![planned("a\"b\\c\nd", 1, 0)];
+    let collections = vec![planned("a\"b\\c\nd", 1, 0).into()];
     let metrics = after(&[Event::Planned { collections }]);
     for exposition in [Exposition::OpenMetrics, Exposition::PrometheusText] {
         let text = metrics.encode(exposition).expect("text can be written");

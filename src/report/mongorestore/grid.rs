@@ -114,7 +114,7 @@ mod tests {
         let mut tally = Tally::default();
         tally.apply(
             Duration::ZERO,
-            &Event::Planned { collections: vec![samples::planned("a", 0, 0)] },
+            &Event::Planned { collections: vec![samples::planned("a", 0, 0).into()] },
         );
         tally.apply(Duration::ZERO, &Event::ReadBegan { collection: 0 });
         tally.apply(Duration::ZERO, &samples::written(0, [10, 0, 0], 3300, 0));

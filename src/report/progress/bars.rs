@@ -299,7 +299,7 @@ mod tests {
             bars.show(at, &Glance::of(&tally, at), &[]);
             paper.take()
         };
-        let collections = vec![samples::planned("orders", 1_000_000, 1)];
+        let collections = vec![samples::planned("orders", 1_000_000, 1).into()];
         let text = show(
             vec![
                 Event::Planned { collections },
@@ -350,7 +350,7 @@ mod tests {
             let target = ProgressDrawTarget::term_like_with_hz(Box::new(paper.clone()), 250);
             let mut bars = Bars::new(target, width);
             let mut tally = Tally::default();
-            let collections = vec![samples::planned(&NAME[5..], 100, 0)];
+            let collections = vec![samples::planned(&NAME[5..], 100, 0).into()];
             for event in [Event::Planned { collections }, Event::ReadBegan { collection: 0 }] {
                 tally.apply(Duration::ZERO, &event);
             }

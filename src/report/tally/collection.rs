@@ -1,6 +1,7 @@
 //! The counts of one collection.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::limits::FAILURE_SAMPLES;
@@ -16,7 +17,7 @@ use crate::sample::IndexProgress;
 #[derive(Clone, Debug)]
 pub struct CollectionTally {
     /// What the plan says of it.
-    pub planned: PlannedCollection,
+    pub planned: Arc<PlannedCollection>,
     /// How far it is.
     pub state: State,
     /// What it has come to.
@@ -100,9 +101,9 @@ pub struct Failures {
 }
 
 impl CollectionTally {
-    pub(super) fn new(planned: &PlannedCollection) -> Self {
+    pub(super) fn new(planned: Arc<PlannedCollection>) -> Self {
         Self {
-            planned: planned.clone(),
+            planned,
             state: State::Waiting,
             counts: Counts::default(),
             indexes: Vec::new(),
@@ -117,8 +118,8 @@ impl CollectionTally {
     }
 
     /// One that the oplog made: it has no file, and its documents came with the oplog.
-    pub(super) fn added(planned: &PlannedCollection) -> Self {
-        Self { state: State::Indexing, ..Self::new(planned) }
+    pub(super) fn added(planned: PlannedCollection) -> Self {
+        Self { state: State::Indexing, ..Self::new(Arc::new(planned)) }
     }
 
     /// Takes an event about this collection into account that takes it from one state to the next.

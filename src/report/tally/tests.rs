@@ -13,6 +13,7 @@ fn seconds(seconds: u64) -> Duration {
 
 fn tally_of(collections: Vec<PlannedCollection>) -> Tally {
     let mut tally = Tally::default();
+    let collections = collections.into_iter().map(Arc::new).collect();
     tally.apply(Duration::ZERO, &Event::Planned { collections });
     tally.apply(Duration::ZERO, &Event::PhaseBegan(Phase::Data));
     tally

@@ -1,5 +1,6 @@
 //! Reports of made-up runs, for the tests of everything that shows one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Context, DumpFacts, OptionValue, Outcome, Report, Skipped, TargetFacts};
@@ -13,8 +14,8 @@ pub(crate) fn planned(collection: &str, origin_bytes: u64, indexes: usize) -> Pl
         namespace: Namespace::new("shop", collection),
         kind: "collection",
         standing: Standing::Absent,
-        metadata: String::new(),
-        origin: format!("dump/shop/{collection}.bson"),
+        metadata: "".into(),
+        origin: format!("dump/shop/{collection}.bson").into(),
         origin_bytes,
         compressed: false,
         indexes,
@@ -85,7 +86,9 @@ pub(crate) fn context() -> Context {
 /// A run of two collections in which nothing goes wrong, without its times.
 pub(crate) fn clean_events() -> Vec<Event> {
     let mut events = vec![
-        Event::Planned { collections: vec![planned("orders", 900, 1), planned("items", 100, 0)] },
+        Event::Planned {
+            collections: vec![planned("orders", 900, 1).into(), planned("items", 100, 0).into()],
+        },
         Event::PhaseBegan(Phase::Data),
     ];
     for (collection, bytes) in [(0, 900), (1, 100)] {
@@ -140,6 +143,7 @@ fn end(events: &mut Vec<(u64, Event)>, at: u64, collection: usize, indexes: &[&s
 }
 
 fn begin(collections: Vec<PlannedCollection>) -> Vec<(u64, Event)> {
+    let collections = collections.into_iter().map(Arc::new).collect();
     vec![(0, Event::Planned { collections }), (200, Event::PhaseBegan(Phase::Data))]
 }
 

@@ -137,7 +137,7 @@ fn lost_stretches_are_summed_and_make_a_run_incomplete() {
 fn a_collection_that_is_lost_in_part_counts_as_done_in_the_end() {
     let mut tally = Tally::default();
     for event in [
-        Event::Planned { collections: vec![samples::planned("orders", 1000, 0)] },
+        Event::Planned { collections: vec![samples::planned("orders", 1000, 0).into()] },
         Event::ReadBegan { collection: 0 },
         samples::failed(0),
         Event::DataEnded { collection: 0 },

@@ -173,6 +173,6 @@ fn metadata(chance: &mut Chance) -> CollectionMetadata {
         }
         indexes.push(index);
     }
-    let indexes = indexes.into_iter().map(IndexSpec).collect();
+    let indexes = indexes.into_iter().map(IndexSpec::from).collect();
     CollectionMetadata { options, indexes, ..CollectionMetadata::default() }
 }

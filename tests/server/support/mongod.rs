@@ -23,13 +23,19 @@ impl Mongod {
 
     /// The same with these variables of its environment.
     pub(crate) fn start_with(arguments: &[&str], environment: &[(&str, &Path)]) -> Self {
+        let mut python = Command::new("python3");
+        python.envs(environment.iter().copied());
+        Self::start_by(python, arguments)
+    }
+
+    /// The same, where this command leads to Python, the arguments of which follow.
+    pub(crate) fn start_by(mut python: Command, arguments: &[&str]) -> Self {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/mongod.py");
         // A process group of its own: Ctrl-C on `cargo test` reaches it as the end of its input.
-        let mut child = Command::new("python3")
+        let mut child = python
             .arg(script)
             .args(["serve", "--"])
             .args(arguments)
-            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .process_group(0)
@@ -58,6 +64,11 @@ impl Mongod {
         u32::try_from(pid).expect("process ids are small")
     }
 
+    /// The process id of the script that holds the server.
+    pub(crate) fn holder(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The folder with the server's data and log.
     pub(crate) fn data(&self) -> &Path {
         Path::new(self.facts["data"].as_str().expect("the script names the data folder"))
@@ -75,7 +86,12 @@ impl Mongod {
 
     /// Starts the server again on the same port and data, shutting it down first if need be.
     pub(crate) fn restart(&mut self) {
-        self.facts = self.command("start");
+        self.restart_with(&[]);
+    }
+
+    /// The same, this time with these arguments of mongod as well.
+    pub(crate) fn restart_with(&mut self, arguments: &[&str]) {
+        self.facts = self.command(&format!("start {}", arguments.join(" ")));
     }
 
     fn command(&mut self, command: &str) -> Value {

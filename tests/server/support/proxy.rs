@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 /// Where the first field of a command begins in an `OP_MSG`: after the header of 16 bytes, the
@@ -16,6 +16,7 @@ const COMMAND_AT: usize = 16 + 4 + 1 + 4;
 pub(crate) struct Proxy {
     port: u16,
     left: Arc<AtomicU32>,
+    lets_pass: Arc<AtomicBool>,
 }
 
 /// What becomes of an answer.
@@ -29,6 +30,8 @@ enum Fate {
     Late(Duration),
     /// It comes, unless what was asked has more bytes than this, which nobody hears.
     Unasked(usize),
+    /// It comes.
+    Passes,
 }
 
 impl Proxy {
@@ -57,22 +60,30 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("it is bound").port();
         let to_spoil = Arc::new(AtomicU32::new(answers));
+        let lets_pass = Arc::new(AtomicBool::new(false));
         let (address, left) = (address.to_owned(), Arc::clone(&to_spoil));
+        let is_open = Arc::clone(&lets_pass);
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let Ok(server) = TcpStream::connect(&address) else {
                     continue;
                 };
                 let left = Arc::clone(&left);
+                let fate = if is_open.load(Ordering::SeqCst) { Fate::Passes } else { fate };
                 std::thread::spawn(move || carry(client, server, &left, fate));
             }
         });
-        Self { port, left: to_spoil }
+        Self { port, left: to_spoil, lets_pass }
     }
 
     /// The connection string of the port. Monitors poll, because an answer follows each request.
     pub(crate) fn uri(&self) -> String {
         format!("mongodb://127.0.0.1:{}/?serverMonitoringMode=poll", self.port)
+    }
+
+    /// Does nothing to connections any more that are opened from here on.
+    pub(crate) fn let_pass(&self) {
+        self.lets_pass.store(true, Ordering::SeqCst);
     }
 
     /// Answers that are still to be spoilt.

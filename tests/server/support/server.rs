@@ -51,7 +51,11 @@ impl Server {
 
     /// A server of the test's own with these arguments of mongod.
     pub(crate) fn private(arguments: &[&str]) -> Self {
-        let mongod = Mongod::start(arguments);
+        Self::of(Mongod::start(arguments))
+    }
+
+    /// This server, as the test's own.
+    pub(crate) fn of(mongod: Mongod) -> Self {
         let uri = mongod.uri().to_string();
         Self::at(Place::Own(mongod), uri, Lease::Private)
     }
@@ -205,7 +209,12 @@ impl Server {
 
     /// Starts a killed server again on the same port and data; restarts a running one.
     pub(crate) fn restart(&mut self) {
-        self.mongod().restart();
+        self.restart_with(&[]);
+    }
+
+    /// The same, this time with these arguments of mongod as well.
+    pub(crate) fn restart_with(&mut self, arguments: &[&str]) {
+        self.mongod().restart_with(arguments);
         self.down = false;
         // Servers before 4.4 do not say that a connection of before is gone.
         self.client = connect(&self.uri);
