@@ -80,7 +80,7 @@ impl Simulation {
         let mut batches = 0.0;
         while self.time < end {
             let workers = self.climb.workers();
-            if self.time.as_millis() % 100 == 0 {
+            if self.time.as_millis().is_multiple_of(100) {
                 self.gust = 1.0 + self.gusts * self.chance();
             }
             let noise = self.gust * (1.0 + self.noise * self.chance());
