@@ -94,7 +94,7 @@ pub(super) async fn run(words: Vec<OsString>) -> ExitStatus {
                 log.say(&format!("go on with: {}", resumption::command(std::env::args())));
             }
             log.end(&report);
-            match restore::write_report(&args, &report) {
+            match restore::write_report(args.report_file(), &report) {
                 Ok(()) => status(&report),
                 Err(error) => refuse(&log, &error),
             }

@@ -190,9 +190,18 @@ pub struct RestoreArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OnOff {
+pub(super) enum OnOff {
     On,
     Off,
+}
+
+impl OnOff {
+    pub(super) fn journal(self) -> Journal {
+        match self {
+            Self::On => Journal::On,
+            Self::Off => Journal::Off,
+        }
+    }
 }
 
 /// How much is shown.
@@ -240,7 +249,7 @@ pub(super) fn at_most(
 }
 
 /// A size in bytes, with an optional K, M or G for KiB, MiB or GiB.
-fn size(text: &str) -> Result<usize, String> {
+pub(super) fn size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "" | "B" => 1,
@@ -254,7 +263,7 @@ fn size(text: &str) -> Result<usize, String> {
 }
 
 /// The size of a batch.
-fn batch_bytes(text: &str) -> Result<usize, String> {
+pub(super) fn batch_bytes(text: &str) -> Result<usize, String> {
     match size(text).map(Some)? {
         Some(bytes) if (1..=BATCH_BYTES_MAX).contains(&bytes) => Ok(bytes),
         _ => Err(format!("a size from 1 to {BATCH_BYTES_MAX} bytes is needed")),
@@ -269,7 +278,7 @@ pub(super) fn differences(text: &str) -> Result<usize, String> {
     }
 }
 
-fn write_concern(text: &str) -> Result<WriteConcern, String> {
+pub(super) fn write_concern(text: &str) -> Result<WriteConcern, String> {
     WriteConcern::parse(text).map_err(|error| match error.hint_text() {
         Some(hint) => format!("{error}; {hint}"),
         None => error.to_string(),
@@ -363,10 +372,7 @@ impl RestoreArgs {
         Destination::Server(Connection {
             uri: server.uri.to_text(),
             write_concern: self.write_concern.clone(),
-            journal: self.journal.map(|journal| match journal {
-                OnOff::On => Journal::On,
-                OnOff::Off => Journal::Off,
-            }),
+            journal: self.journal.map(OnOff::journal),
             answer_within: self.resumption.answer_within(),
             connections_max: u32::try_from(connections).unwrap_or(u32::MAX),
         })
@@ -446,6 +452,11 @@ impl RestoreArgs {
         Ok(note.into_iter().chain(needless.map(str::to_owned)).collect())
     }
 
+    /// The file that the report is written to, if any.
+    pub(super) fn report_file(&self) -> Option<&Path> {
+        self.report.as_deref()
+    }
+
     /// How much is shown.
     pub(super) fn shown(&self) -> Shown {
         match (self.quiet, self.verbose) {
@@ -454,18 +465,31 @@ impl RestoreArgs {
             (false, _) => Shown::Verbose,
         }
     }
+}
 
-    fn verbosity(&self) -> Verbosity {
-        if self.verbose > 0 { Verbosity::Verbose } else { Verbosity::Normal }
+impl Shown {
+    fn verbosity(self) -> Verbosity {
+        match self {
+            Self::Verbose => Verbosity::Verbose,
+            Self::Quiet | Self::Normal => Verbosity::Normal,
+        }
     }
 
-    fn progress(&self, began: Instant) -> Progress {
-        if self.quiet {
+    /// Shows on standard error how far a run is; `began` is the moment from which times count.
+    pub(super) fn progress(self, began: Instant) -> Progress {
+        if self == Self::Quiet {
             Progress::quiet()
         } else if std::io::stderr().is_terminal() {
             Progress::bars(began, || output::columns(Stream::Error), self.verbosity())
         } else {
             Progress::lines(began, Box::new(std::io::stderr()), self.verbosity())
+        }
+    }
+
+    /// Shows how a run ended; of one that nobody wants to see, only what went wrong.
+    pub(super) fn summary(self, report: &Report) {
+        if self != Self::Quiet || report.exit_status != ExitStatus::Restored {
+            output::say(text::summary(report, &style(self.verbosity())).trim_end());
         }
     }
 }
@@ -485,7 +509,7 @@ pub(super) async fn run(args: RestoreArgs, notes: &[String]) -> Result<ExitStatu
             output::say(&format!("warning: {text}"));
         }
     };
-    let progress = Arc::new(args.progress(began));
+    let progress = Arc::new(args.shown().progress(began));
     let screen = Arc::clone(&progress);
     let tell = move |line: &str| screen.tell(line);
     let observer = Arc::clone(&progress);
@@ -544,11 +568,8 @@ pub(super) fn check_writable(file: &Path) -> Result<(), Error> {
 }
 
 fn show(args: &RestoreArgs, report: &Report) -> Result<ExitStatus, Error> {
-    let is_clean = report.exit_status == ExitStatus::Restored;
-    if !(args.quiet && is_clean) {
-        output::say(text::summary(report, &style(args.verbosity())).trim_end());
-    }
-    write_report(args, report)?;
+    args.shown().summary(report);
+    write_report(args.report.as_deref(), report)?;
     if report.ledger.is_some() {
         output::say(&format!("go on with:\n  {}", resumption::command(std::env::args())));
     }
@@ -556,8 +577,8 @@ fn show(args: &RestoreArgs, report: &Report) -> Result<ExitStatus, Error> {
 }
 
 /// Writes the report as JSON where that was asked for.
-pub(super) fn write_report(args: &RestoreArgs, report: &Report) -> Result<(), Error> {
-    if let Some(file) = &args.report {
+pub(super) fn write_report(file: Option<&Path>, report: &Report) -> Result<(), Error> {
+    if let Some(file) = file {
         std::fs::write(file, json::render(report)?).map_err(|error| {
             Error::new(ErrorKind::Internal, format!("the report cannot be written: {error}"))
                 .in_file(file)

@@ -87,7 +87,7 @@ fn wrong_usage_is_told_and_ends_with_two() {
         ("restore --collection orders", "--db <NAME>"),
         ("inspect --xml", "unexpected argument '--xml'"),
         ("inspect -c orders", "--db <NAME>"),
-        ("seed", "--out <DIR>"),
+        ("seed", "it is not said where the documents go"),
         ("seed --out x --shape round", "invalid value 'round'"),
     ] {
         let words: Vec<_> = line.split_whitespace().collect();

@@ -45,6 +45,7 @@ mod rejects;
 mod replica_set;
 mod resume;
 mod salvage;
+mod seed;
 mod splitting;
 mod survey;
 mod time_series;
