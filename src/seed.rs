@@ -12,7 +12,7 @@ mod random;
 mod shape;
 
 pub use parallel::{Produced, produce};
-pub use shape::Shape;
+pub use shape::{BlobBytes, Shape};
 
 use std::ops::Range;
 
@@ -66,7 +66,7 @@ impl SeedSpec {
 
     /// How many documents of each collection are needed for so many bytes over all of them: as many
     /// as bring at least that many if documents are as large as the first [`SAMPLED_DOCUMENTS`] of
-    /// the first collection are on average.
+    /// the first collection are on average, or in the middle of the sizes of a blob.
     pub fn documents_for(&self, bytes: u64) -> u64 {
         let (sampled, sampled_bytes) = self.generator(1).sample();
         let wanted = u128::from(bytes) * u128::from(sampled);
@@ -139,6 +139,9 @@ impl Generator {
 
     /// The first documents: how many, fewer where they are large, and their bytes.
     fn sample(&self) -> (u64, u64) {
+        if let Shape::Blob(sizes) = self.shape {
+            return (2, sizes.of_two());
+        }
         let (mut documents, mut bytes, mut out) = (0, 0, Vec::new());
         while documents < SAMPLED_DOCUMENTS && bytes < SAMPLED_BYTES {
             out.clear();
@@ -187,9 +190,13 @@ mod tests {
 
     #[test]
     fn every_document_is_sound_and_of_its_shapes_size() {
-        for (shape, sizes) in
-            [(Shape::Wide, 170..=190), (Shape::Sink, 71..=71), (Shape::Empty, 22..=22)]
-        {
+        for (shape, sizes) in [
+            (Shape::Wide, 170..=190),
+            (Shape::Sink, 71..=71),
+            (Shape::Empty, 22..=22),
+            (Shape::Points, 53..=53),
+            (Shape::Orders, 300..=2000),
+        ] {
             let bytes = made(shape, 7, 1, 20_000);
             let frames = frames(&bytes);
             assert_eq!(frames.len(), 20_000);
@@ -223,7 +230,7 @@ mod tests {
 
     #[test]
     fn seed_and_collection_choose_the_documents() {
-        for shape in [Shape::Wide, Shape::Sink, Shape::Empty] {
+        for shape in [Shape::Wide, Shape::Sink, Shape::Empty, Shape::Orders] {
             let first = made(shape, 1, 1, 10);
             assert_eq!(first, made(shape, 1, 1, 10));
             assert_ne!(first, made(shape, 2, 1, 10));

@@ -20,7 +20,7 @@ use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::limits::PARALLEL_COLLECTIONS_MAX;
 use crate::report::Observer;
-use crate::seed::{SeedSpec, Shape};
+use crate::seed::{BlobBytes, SeedSpec, Shape};
 use amount::AmountArgs;
 use filling::FillingArgs;
 
@@ -52,11 +52,17 @@ pub struct SeedArgs {
     #[arg(long, value_enum, default_value_t = ShapeArg::Wide)]
     shape: ShapeArg,
 
+    /// The size of a blob's document, or the smallest and the largest of them as in 1kB..16MiB
+    /// [default: 64KiB]
+    #[arg(long, value_name = "SIZE", value_parser = amount::blob_bytes)]
+    size: Option<BlobBytes>,
+
     /// The database that holds the collections [default: that of the connection string, else seed]
     #[arg(long, visible_alias = "db", value_name = "NAME")]
     database: Option<String>,
 
-    /// How many secondary indexes of each collection: at most 8 for wide, 2 for sink, 0 for empty
+    /// How many secondary indexes of each collection: at most 8 for wide, 6 for orders, 2 for sink
+    /// and points, 1 for blob, 0 for empty
     #[arg(long, value_name = "N", default_value_t = 0)]
     indexes: usize,
 
@@ -80,7 +86,7 @@ pub struct SeedArgs {
     filling: FillingArgs,
 }
 
-#[derive(ValueEnum, Clone, Copy, Debug)]
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum ShapeArg {
     /// An order of about 180 bytes: eleven fields, ten types
     Wide,
@@ -88,6 +94,12 @@ enum ShapeArg {
     Sink,
     /// An _id alone, 22 bytes
     Empty,
+    /// _id as a whole number from 0, x, y, label: 53 bytes
+    Points,
+    /// Binary data of --size that no compressor makes smaller
+    Blob,
+    /// An order with items and history, documents in arrays: about 900 bytes
+    Orders,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
@@ -171,6 +183,20 @@ impl SeedArgs {
         self.filling.onto(server.as_ref(), all_at_once, seed::filling(&spec, duration)?)
     }
 
+    fn shape(&self) -> Result<Shape, Error> {
+        if self.size.is_some() && self.shape != ShapeArg::Blob {
+            return Err(usage("--size is the size of documents of --shape blob"));
+        }
+        Ok(match self.shape {
+            ShapeArg::Wide => Shape::Wide,
+            ShapeArg::Sink => Shape::Sink,
+            ShapeArg::Empty => Shape::Empty,
+            ShapeArg::Points => Shape::Points,
+            ShapeArg::Blob => Shape::Blob(self.size.unwrap_or_default()),
+            ShapeArg::Orders => Shape::Orders,
+        })
+    }
+
     fn spec(&self, of_server: Option<String>) -> Result<SeedSpec, Error> {
         let database = self.database.clone().or(of_server).unwrap_or_else(|| "seed".to_owned());
         let mut spec = SeedSpec {
@@ -178,11 +204,7 @@ impl SeedArgs {
             collections: self.collections,
             first: 0,
             documents: 0,
-            shape: match self.shape {
-                ShapeArg::Wide => Shape::Wide,
-                ShapeArg::Sink => Shape::Sink,
-                ShapeArg::Empty => Shape::Empty,
-            },
+            shape: self.shape()?,
             indexes: self.indexes,
             seed: self.seed,
         };
@@ -329,6 +351,17 @@ mod tests {
     }
 
     #[test]
+    fn blobs_have_their_size() {
+        let shape = |line: &str| options(line).spec.shape;
+        let sizes = |min, max| Shape::Blob(BlobBytes::between(min, max).expect("possible"));
+        assert_eq!(shape("-o d --shape blob"), sizes(65_536, 65_536));
+        assert_eq!(shape("-o d --shape blob --size 5kB"), sizes(5000, 5000));
+        assert_eq!(shape("-o d --shape blob --size 1KiB..16MiB"), sizes(1024, 16_777_216));
+        let spec = options("-o d --shape blob --size 1kB..3kB --total-bytes 1MB").spec;
+        assert_eq!(spec.documents, 500);
+    }
+
+    #[test]
     fn a_soak_fills_all_collections_at_once_and_compares() {
         let options = filling("--host x --collections 20 --duration 10m");
         assert_eq!(options.settings.readers, 20);
@@ -351,6 +384,9 @@ mod tests {
             "--null --uri mongodb://x",
             "--null --duration 1m --collections 257",
             "--null --indexes 9",
+            "--null --size 5kB",
+            "--null --shape blob --size 17MiB",
+            "--null --shape blob --size 5kB..4kB",
         ] {
             assert!(task(line).is_err(), "{line}");
         }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use rayon::prelude::*;
 
 use super::SeedSpec;
-use super::parallel::{CHUNK_DOCUMENTS, Produced};
+use super::parallel::{Produced, chunk_documents};
 use crate::dump::writer::archive::{ArchiveWriter, ArchivedCollection};
 
 /// Collections that are interleaved, as mongodump does by default.
@@ -59,14 +59,15 @@ pub fn append<W: Write>(spec: &SeedSpec, archive: &mut ArchiveWriter<W>) -> io::
 /// The chunks in the order of the archive: a few collections take turns, then the next few.
 fn chunks(spec: &SeedSpec) -> impl Iterator<Item = Chunk> {
     let (collections, numbers) = (spec.collections, spec.numbers());
-    let turns = spec.documents.div_ceil(CHUNK_DOCUMENTS).max(1);
+    let at_once = chunk_documents(spec);
+    let turns = spec.documents.div_ceil(at_once).max(1);
     (0..collections.div_ceil(INTERLEAVED)).flat_map(move |group| {
         let first = group * INTERLEAVED + 1;
         let last = collections.min(first + INTERLEAVED - 1);
         let numbers = numbers.clone();
         (0..turns).flat_map(move |turn| {
-            let begins = numbers.start + turn * CHUNK_DOCUMENTS;
-            let end = numbers.end.min(begins + CHUNK_DOCUMENTS);
+            let begins = numbers.start + turn * at_once;
+            let end = numbers.end.min(begins + at_once);
             (first..=last).map(move |collection| Chunk { collection, first: begins, end })
         })
     })
@@ -84,6 +85,7 @@ mod tests {
     use super::*;
     use crate::dump::Compression;
     use crate::seed::Shape;
+    use crate::seed::parallel::CHUNK_DOCUMENTS;
 
     #[test]
     fn the_bytes_do_not_depend_on_the_threads() {

@@ -5,8 +5,7 @@
 
 use std::io::{self, Read};
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
@@ -35,7 +34,7 @@ pub fn inventory(spec: &SeedSpec, duration: Option<Duration>) -> Inventory {
             numbers: spec.numbers(),
             mean_bytes,
             until: until.clone(),
-            end: AtomicU64::new(spec.numbers().end),
+            ended: OnceLock::new(),
         };
         let made = Made::by(
             Arc::new(Shared(Arc::new(collection))),
@@ -57,12 +56,12 @@ pub fn inventory(spec: &SeedSpec, duration: Option<Duration>) -> Inventory {
 #[derive(Debug)]
 struct Until {
     duration: Duration,
-    began: std::sync::OnceLock<Instant>,
+    began: OnceLock<Instant>,
 }
 
 impl Until {
     fn over(duration: Duration) -> Self {
-        Self { duration, began: std::sync::OnceLock::new() }
+        Self { duration, began: OnceLock::new() }
     }
 
     fn has_come(&self) -> bool {
@@ -77,9 +76,9 @@ struct Collection {
     numbers: Range<u64>,
     mean_bytes: u64,
     until: Option<Arc<Until>>,
-    /// The number after the last document; comes down when time is over, and is the same for
-    /// whoever makes the documents again.
-    end: AtomicU64,
+    /// The number after the last document, once time was over: the same for whoever makes the
+    /// documents again.
+    ended: OnceLock<u64>,
 }
 
 /// A collection that several may make at once.
@@ -105,10 +104,12 @@ impl Maker for Shared {
 impl Collection {
     /// The number after the last document, as far as is known when `next` is to be made.
     fn end(&self, next: u64) -> u64 {
-        if self.until.as_ref().is_some_and(|until| until.has_come()) {
-            return self.end.fetch_min(next, Ordering::AcqRel).min(next);
+        match &self.until {
+            Some(until) if self.ended.get().is_some() || until.has_come() => {
+                *self.ended.get_or_init(|| next)
+            }
+            _ => self.numbers.end,
         }
-        self.end.load(Ordering::Acquire)
     }
 
     /// How many documents a chunk holds, and a window how many chunks.

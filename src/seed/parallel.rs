@@ -16,6 +16,14 @@ use crate::error::Error;
 /// nor the call that writes shows.
 pub(super) const CHUNK_DOCUMENTS: u64 = 10_000;
 
+/// Bytes of a chunk, about, unless one document alone is more: large documents come in fewer.
+const CHUNK_BYTES: u64 = 4 << 20;
+
+/// Documents in a chunk of what a spec makes.
+pub(super) fn chunk_documents(spec: &SeedSpec) -> u64 {
+    CHUNK_DOCUMENTS.min(CHUNK_BYTES / spec.generator(1).mean_bytes()).max(1)
+}
+
 /// What was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Produced {
@@ -45,6 +53,7 @@ struct Work<'a> {
     spec: &'a SeedSpec,
     dump: &'a DumpWriter,
     lanes: Vec<Lane>,
+    chunk_documents: u64,
     chunks_per_collection: u64,
     next_chunk: AtomicU64,
     failed: AtomicBool,
@@ -60,11 +69,13 @@ struct Chunk {
 
 impl<'a> Work<'a> {
     fn new(spec: &'a SeedSpec, dump: &'a DumpWriter) -> Self {
+        let chunk_documents = chunk_documents(spec);
         Self {
             spec,
             dump,
+            chunk_documents,
             lanes: (0..spec.collections).map(|_| Lane::default()).collect(),
-            chunks_per_collection: spec.documents.div_ceil(CHUNK_DOCUMENTS).max(1),
+            chunks_per_collection: spec.documents.div_ceil(chunk_documents).max(1),
             next_chunk: AtomicU64::new(0),
             failed: AtomicBool::new(false),
         }
@@ -104,8 +115,8 @@ impl<'a> Work<'a> {
         let collection = number / self.chunks_per_collection;
         let turn = number % self.chunks_per_collection;
         let numbers = self.spec.numbers();
-        let first = numbers.start + turn * CHUNK_DOCUMENTS;
-        let end = numbers.end.min(first + CHUNK_DOCUMENTS);
+        let first = numbers.start + turn * self.chunk_documents;
+        let end = numbers.end.min(first + self.chunk_documents);
         let collection = u32::try_from(collection).ok().filter(|at| *at < self.spec.collections)?;
         Some(Chunk { collection: collection + 1, turn, first, end })
     }

@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::cli::resumption::duration;
 use crate::error::{Error, ErrorKind};
+use crate::seed::BlobBytes;
 
 /// Documents of a collection where nothing is said.
 const DOCUMENTS_DEFAULT: u64 = 1000;
@@ -110,6 +111,12 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
     };
     let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
     bytes.ok_or_else(|| "a size such as 38GB is needed".to_owned())
+}
+
+/// The size of a blob, or two with dots between them.
+pub(super) fn blob_bytes(text: &str) -> Result<BlobBytes, String> {
+    let (min, max) = text.split_once("..").unwrap_or((text, text));
+    BlobBytes::between(bytes(min)?, bytes(max)?)
 }
 
 #[cfg(test)]
