@@ -4,22 +4,18 @@ mod amount;
 mod filling;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 
 use crate::cli::output;
-use crate::cli::restore::{check_writable, write_report};
-use crate::cli::signals::{self, Voice};
-use crate::command::restore::{RestoreOptions, Restored, Stop, restore};
+use crate::command::restore::RestoreOptions;
 use crate::command::seed::{self, SeedOptions, SeedOutput};
 use crate::dump::Compression;
 use crate::dump::writer::Existing;
 use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::limits::PARALLEL_COLLECTIONS_MAX;
-use crate::report::Observer;
 use crate::seed::{BlobBytes, SeedSpec, Shape};
 use amount::AmountArgs;
 use filling::FillingArgs;
@@ -102,7 +98,7 @@ enum ShapeArg {
     Orders,
 }
 
-#[derive(ValueEnum, Clone, Copy, Debug)]
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum CompressArg {
     /// Plain .bson files
     None,
@@ -153,6 +149,9 @@ impl SeedArgs {
         if self.amount.duration().is_some() {
             return Err(usage("--duration is for a server; files hold a number of documents"));
         }
+        if let Some(name) = self.filling.needless_for_files() {
+            return Err(usage(format!("--{name} is for a server; files are written without it")));
+        }
         let compression = match self.compress {
             CompressArg::None => Compression::None,
             CompressArg::Gzip => Compression::Gzip,
@@ -168,6 +167,10 @@ impl SeedArgs {
     }
 
     fn to_filling(&self, warn: &dyn Fn(&str)) -> Result<RestoreOptions, Error> {
+        if self.overwrite || self.compress != CompressArg::None {
+            let refused = "--overwrite and --compress are for files";
+            return Err(usage(refused).hint("--drop drops the collections of a server first"));
+        }
         let server = self.filling.server(warn)?;
         let of_server = server.as_ref().and_then(|server| server.database.clone());
         let spec = self.spec(of_server)?;
@@ -221,51 +224,22 @@ fn usage(message: impl Into<String>) -> Error {
 
 /// Makes the documents and says what came of it.
 pub(super) async fn run(args: SeedArgs) -> Result<ExitStatus, Error> {
-    let warn = |text: &str| output::say(&format!("warning: {text}"));
-    match args.to_task(&warn)? {
+    let began = Instant::now();
+    let speaker = args.filling.speaker(began);
+    match args.to_task(&|text| speaker.warn(text))? {
         Task::Write(options) => {
             let summary = seed::run(&options)?;
             output::say(&summary.line());
             Ok(ExitStatus::Restored)
         }
-        Task::Fill(options) => fill(&args.filling, &options).await,
-    }
-}
-
-/// Fills a server as a restore does.
-async fn fill(args: &FillingArgs, options: &RestoreOptions) -> Result<ExitStatus, Error> {
-    let began = Instant::now();
-    if let Some(file) = args.report_file() {
-        check_writable(file)?;
-    }
-    let serving = args.metrics.serve().await?;
-    let progress = Arc::new(args.shown().progress(began));
-    serving.place().iter().for_each(|place| progress.tell(place));
-    let stop = Stop::new();
-    let screen = Arc::clone(&progress);
-    signals::listen(stop.clone(), Voice::Restorm, move |line| screen.tell(line));
-    let observer: Arc<dyn Observer> = Arc::clone(&progress) as _;
-    let restored = restore(options, serving.beside(observer), stop.clone(), began).await;
-    serving.end(matches!(restored, Ok(Restored::Ran(_))), &stop).await;
-    progress.finish();
-    match restored? {
-        // Nothing is only planned here.
-        Restored::Planned(plan) => {
-            output::data(&plan);
-            Ok(ExitStatus::Restored)
-        }
-        Restored::Ran(report) => {
-            args.shown().summary(&report);
-            write_report(args.report_file(), &report)?;
-            Ok(report.exit_status)
-        }
+        Task::Fill(options) => Box::pin(args.filling.fill(&options, began)).await,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::restore::{Destination, ExistingPolicy};
+    use crate::command::restore::{Destination, ExistingPolicy, Workers};
     use crate::dump::{Location, Origin};
     use clap::Parser;
 
@@ -344,7 +318,7 @@ mod tests {
         assert!(matches!(&entry.data, Some(Origin::Made(made)) if made.bytes() > 170_000));
         assert_eq!(entry.metadata.as_ref().map(|metadata| metadata.indexes.len()), Some(2));
         assert_eq!(options.selection.existing, ExistingPolicy::Drop);
-        assert_eq!((options.settings.workers, options.settings.readers), (3, 2));
+        assert_eq!((options.settings.workers, options.settings.readers), (Workers::Fixed(3), 2));
         assert_eq!(options.verify, None);
         assert_eq!(options.told.len(), 3);
         assert!(matches!(filling("--null").destination, Destination::Null));
@@ -380,6 +354,10 @@ mod tests {
             "--out d --archive a",
             "--out d --uri mongodb://x",
             "--out d --null",
+            "--out d --drop",
+            "--out d --workers 3",
+            "--null --overwrite",
+            "--null --compress gzip",
             "--out d --duration 1m",
             "--null --uri mongodb://x",
             "--null --duration 1m --collections 257",

@@ -25,4 +25,5 @@ mod mixed_schema;
 mod mongorestore;
 mod options;
 mod salvage;
+mod shown;
 mod simulation;

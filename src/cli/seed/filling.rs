@@ -1,23 +1,32 @@
 //! The arguments that say which server is filled with made-up documents, and how.
 
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
 
 use clap::Args;
 
 use crate::cli::connection::{ConnectionArgs, Server, StandardInput, Surroundings};
 use crate::cli::metrics::MetricsArgs;
-use crate::cli::restore::{OnOff, Shown, at_most, batch_bytes, size, write_concern};
+use crate::cli::mongorestore::DropInArgs;
+use crate::cli::output;
+use crate::cli::pace::PaceArgs;
+use crate::cli::progress::{ProgressArgs, Speaker};
+use crate::cli::reports::ReportArgs;
+use crate::cli::restore::{OnOff, at_most, batch_bytes, size, style, write_concern};
+use crate::cli::signals;
 use crate::command::restore::{
     BatchLimits, Connection, Destination, ExistingPolicy, IndexPolicy, LoadSettings,
-    RestoreOptions, Selection, WriteConcern,
+    RestoreOptions, Restored, Selection, Stop, Workers, WriteConcern, restore,
 };
 use crate::error::{Error, ErrorKind};
+use crate::exit::ExitStatus;
 use crate::limits::{
     ANSWER_WITHIN, BATCH_BYTES_DEFAULT, BATCH_DOCUMENTS_DEFAULT, BATCH_DOCUMENTS_MAX,
     CREATES_AHEAD, DIFFERENCES_DEFAULT, PARALLEL_COLLECTIONS_DEFAULT, PARALLEL_COLLECTIONS_MAX,
-    PARALLEL_INDEX_BUILDS_DEFAULT, WORKERS_DEFAULT, WORKERS_MAX,
+    PARALLEL_INDEX_BUILDS_DEFAULT,
 };
-use crate::report::OptionValue;
+use crate::report::live::Live;
+use crate::report::{Observer, OptionValue, Progress, Report, Verbosity, text};
 
 #[derive(Args, Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "flags as typed; options have enums")]
@@ -52,10 +61,8 @@ pub(super) struct FillingArgs {
     #[arg(value_parser = at_most(PARALLEL_COLLECTIONS_MAX), help_heading = "Into a server")]
     parallel_collections: usize,
 
-    /// Batches in flight, over all collections
-    #[arg(long, value_name = "N", default_value_t = WORKERS_DEFAULT)]
-    #[arg(value_parser = at_most(WORKERS_MAX), help_heading = "Into a server")]
-    workers: usize,
+    #[command(flatten)]
+    pace: PaceArgs,
 
     /// Documents in a batch, at most
     #[arg(long, value_name = "N", default_value_t = BATCH_DOCUMENTS_DEFAULT)]
@@ -77,12 +84,14 @@ pub(super) struct FillingArgs {
     #[arg(value_parser = at_most(64), help_heading = "Into a server")]
     parallel_index_builds: usize,
 
-    /// Write the report as JSON to this file as well
-    #[arg(long, value_name = "FILE", help_heading = "What is shown")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    reports: ReportArgs,
 
     #[command(flatten)]
-    pub(super) metrics: MetricsArgs,
+    metrics: MetricsArgs,
+
+    #[command(flatten)]
+    progress: ProgressArgs,
 
     /// Show nothing but errors
     #[arg(long, short, conflicts_with = "verbose", help_heading = "What is shown")]
@@ -97,6 +106,12 @@ impl FillingArgs {
     /// Whether documents go to a server, or to nobody, instead of into files.
     pub(super) fn is_meant(&self) -> bool {
         self.null || self.connection.names_server()
+    }
+
+    /// An option that says how a server is filled, if one is given.
+    pub(super) fn needless_for_files(&self) -> Option<String> {
+        let workers = self.pace.workers(&DropInArgs::default(), self.parallel_collections);
+        self.told(workers).into_iter().next().map(|told| told.name)
     }
 
     /// The server that is meant; none where nothing is sent.
@@ -124,27 +139,31 @@ impl FillingArgs {
         template: RestoreOptions,
     ) -> Result<RestoreOptions, Error> {
         let readers = all_at_once.unwrap_or(self.parallel_collections);
+        let workers = self.pace.workers(&DropInArgs::default(), readers);
         let verifies = self.verify || (all_at_once.is_some() && server.is_some());
         let existing = if self.drop { ExistingPolicy::Drop } else { ExistingPolicy::Add };
         Ok(RestoreOptions {
-            destination: server.map_or(Destination::Null, |server| self.destination(server)),
+            destination: server
+                .map_or(Destination::Null, |server| self.destination(server, workers)),
             selection: Selection { existing, indexes: IndexPolicy::Build, ..template.selection },
             verify: verifies.then_some(DIFFERENCES_DEFAULT),
             settings: LoadSettings {
                 readers,
-                workers: self.workers,
+                workers,
+                rate_limit: self.pace.rate_limit(),
+                lag_max: self.pace.lag_max(),
                 batch: BatchLimits::new(self.batch_documents, self.batch_bytes),
                 index_builds: self.parallel_index_builds,
                 ..LoadSettings::default()
             }
             .within(self.memory)?,
-            told: self.told(),
+            told: self.told(workers),
             ..template
         })
     }
 
-    fn destination(&self, server: &Server) -> Destination {
-        let connections = self.workers + self.parallel_index_builds + CREATES_AHEAD;
+    fn destination(&self, server: &Server, workers: Workers) -> Destination {
+        let connections = workers.most() + self.parallel_index_builds + CREATES_AHEAD;
         Destination::Server(Connection {
             uri: server.uri.to_text(),
             write_concern: self.write_concern.clone(),
@@ -155,7 +174,7 @@ impl FillingArgs {
     }
 
     /// What differs from the defaults, as the report tells it.
-    fn told(&self) -> Vec<OptionValue> {
+    fn told(&self, workers: Workers) -> Vec<OptionValue> {
         let mut told = Vec::new();
         let mut tell = |name: &str, value: String| {
             told.push(OptionValue { name: name.to_owned(), value });
@@ -167,7 +186,6 @@ impl FillingArgs {
         }
         for (name, value, default) in [
             ("parallel-collections", self.parallel_collections, PARALLEL_COLLECTIONS_DEFAULT),
-            ("workers", self.workers, WORKERS_DEFAULT),
             ("batch-documents", self.batch_documents, BATCH_DOCUMENTS_DEFAULT),
             ("batch-bytes", self.batch_bytes, BATCH_BYTES_DEFAULT),
             ("parallel-index-builds", self.parallel_index_builds, PARALLEL_INDEX_BUILDS_DEFAULT),
@@ -185,21 +203,58 @@ impl FillingArgs {
         if let Some(journal) = self.journal {
             tell("journal", if journal == OnOff::On { "on" } else { "off" }.to_owned());
         }
+        told.extend(self.pace.told(workers));
         told.extend(self.metrics.told());
         told
     }
 
-    /// The file that the report is written to, if any.
-    pub(super) fn report_file(&self) -> Option<&Path> {
-        self.report.as_deref()
+    /// Who speaks, since `began`.
+    pub(super) fn speaker(&self, began: Instant) -> Speaker {
+        self.progress.speaker(began)
     }
 
-    /// How much is shown.
-    pub(super) fn shown(&self) -> Shown {
-        match (self.quiet, self.verbose) {
-            (true, _) => Shown::Quiet,
-            (false, 0) => Shown::Normal,
-            (false, _) => Shown::Verbose,
+    fn verbosity(&self) -> Verbosity {
+        if self.verbose > 0 { Verbosity::Verbose } else { Verbosity::Normal }
+    }
+
+    fn progress(&self, began: Instant) -> Progress {
+        if self.quiet { Progress::quiet() } else { self.progress.progress(began, self.verbosity()) }
+    }
+
+    /// Fills a server as a restore does, and shows what came of it.
+    pub(super) async fn fill(
+        &self,
+        options: &RestoreOptions,
+        began: Instant,
+    ) -> Result<ExitStatus, Error> {
+        self.reports.check()?;
+        let serving = self.metrics.serve().await?;
+        let progress = Arc::new(self.progress(began));
+        serving.place().iter().for_each(|place| progress.tell(place));
+        let stop = Stop::new();
+        let screen = Arc::clone(&progress);
+        let voice = self.speaker(began).voice();
+        signals::listen(stop.clone(), voice, move |line| screen.tell(line));
+        let observer: Arc<dyn Observer> = Arc::clone(&progress) as _;
+        let restored = restore(options, serving.beside(observer), stop.clone(), began).await;
+        serving.end(matches!(restored, Ok(Restored::Ran(_))), &stop).await;
+        progress.finish();
+        match restored? {
+            Restored::Planned(_) => {
+                Err(Error::new(ErrorKind::Internal, "what was to be filled was only planned"))
+            }
+            Restored::Ran(report) => self.show(&report, began),
         }
+    }
+
+    fn show(&self, report: &Report, began: Instant) -> Result<ExitStatus, Error> {
+        let speaker = self.speaker(began);
+        if speaker != Speaker::Text {
+            speaker.tell(&Live::ended(report, None));
+        } else if !self.quiet || report.exit_status != ExitStatus::Restored {
+            output::say(text::summary(report, &style(self.verbosity())).trim_end());
+        }
+        self.reports.write(report)?;
+        Ok(report.exit_status)
     }
 }

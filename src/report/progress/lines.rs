@@ -16,15 +16,25 @@ const NAMES_MAX: usize = 2;
 /// Shows a run line by line.
 pub(super) struct Lines {
     out: Box<dyn Write + Send>,
+    pace: Pace,
     said: Duration,
     /// What the run was said to be bound by.
     bound: Option<Bound>,
 }
 
+/// Whether lines come at a steady pace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Every few seconds.
+    Steady,
+    /// Only when there is news.
+    NewsAlone,
+}
+
 impl Lines {
     /// Writes to `out`; what cannot be written is lost, because a closed log must not end a run.
-    pub(super) fn new(out: Box<dyn Write + Send>) -> Self {
-        Self { out, said: Duration::ZERO, bound: None }
+    pub(super) fn new(out: Box<dyn Write + Send>, pace: Pace) -> Self {
+        Self { out, pace, said: Duration::ZERO, bound: None }
     }
 
     /// What the run waits for, whenever that has changed.
@@ -45,7 +55,8 @@ impl Show for Lines {
             text.push_str(line);
             text.push('\n');
         }
-        if at.saturating_sub(self.said) >= PROGRESS_LINE_INTERVAL {
+        let is_due = at.saturating_sub(self.said) >= PROGRESS_LINE_INTERVAL;
+        if is_due && self.pace == Pace::Steady {
             self.said = at;
             for line in line(glance).into_iter().chain(self.bound(glance)) {
                 text.push_str(&line);
@@ -136,7 +147,7 @@ mod tests {
     /// The lines of a run that is looked at every half second until `end`.
     fn shown(events: &[(u64, Event)], end: u64) -> String {
         let paper = Paper::default();
-        let mut lines = Lines::new(Box::new(paper.clone()));
+        let mut lines = Lines::new(Box::new(paper.clone()), Pace::Steady);
         let mut tally = Tally::default();
         let mut events = events.iter().peekable();
         for half in 0..=end * 2 {
@@ -179,6 +190,19 @@ mod tests {
                  nothing acknowledged for 7.0 s  shop.orders",
             ]
         );
+    }
+
+    #[test]
+    fn without_a_pace_only_news_is_shown() {
+        let paper = Paper::default();
+        let mut lines = Lines::new(Box::new(paper.clone()), Pace::NewsAlone);
+        let mut tally = Tally::default();
+        for (second, event) in loading() {
+            tally.apply(seconds(second), &event);
+        }
+        lines.show(seconds(9), &Glance::of(&tally, seconds(9)), &["failed: x".to_owned()]);
+        lines.show(seconds(19), &Glance::of(&tally, seconds(19)), &[]);
+        assert_eq!(paper.text(), "failed: x\n");
     }
 
     #[test]
