@@ -1,7 +1,8 @@
 //! Makes documents as they are read, for a loader that takes them from a file else.
 //!
-//! A few chunks are made at a time, on all threads, and handed on in the order of their numbers. The
-//! buffers stay, so that nothing is allocated per document, and memory is the chunks of one window.
+//! A few chunks are made at a time, on all threads, and handed on in the order of their numbers.
+//! The buffers stay, so that nothing is allocated per document, and memory is the chunks of one
+//! window.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -23,8 +24,8 @@ const CHUNKS_MAX: u64 = 16;
 /// Bytes of a window, about, unless one document alone is more.
 const WINDOW_BYTES: u64 = CHUNK_BYTES * CHUNKS_MAX;
 
-/// What a spec makes as the list of a dump that lies nowhere. Of `duration` it makes documents until
-/// that time is over, counted from the first one.
+/// What a spec makes as the list of a dump that lies nowhere. With a duration, documents are made
+/// until it is over, counted from the first one.
 pub fn inventory(spec: &SeedSpec, duration: Option<Duration>) -> Inventory {
     let mean_bytes = spec.generator(1).mean_bytes();
     let until = duration.map(|duration| Arc::new(Until::over(duration)));

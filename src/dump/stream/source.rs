@@ -1,4 +1,4 @@
-//! The bytes of a file or a pipe as they are, or of what is made, and waiting for them without being deaf.
+//! The bytes of a file, a pipe or what is made, and waiting for them without being deaf.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
