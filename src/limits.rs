@@ -368,6 +368,9 @@ pub const SERVER_SAMPLE_PATIENCE: Duration = Duration::from_secs(2);
 /// short enough to follow it.
 pub const BOUND_INTERVAL: Duration = Duration::from_secs(4);
 
+/// How often a log is told what a run waits for, where that does not change.
+pub const BOUND_LINE_INTERVAL: Duration = Duration::from_secs(12);
+
 /// The shortest time of which it is judged: below it, chance decides.
 pub const BOUND_TIME_MIN: Duration = Duration::from_millis(100);
 

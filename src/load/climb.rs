@@ -36,9 +36,16 @@ const ENOUGH_OF_BEST: f64 = 0.96;
 /// A number that brings this share of what it is larger by is far from the last that does.
 const PROPORTIONAL: f64 = 0.85;
 
-/// Differences that show at a glance, and at a look.
-const CLEAR_AT_A_GLANCE: (f64, f64) = (0.75, 1.3);
-const CLEAR_AT_A_LOOK: (f64, f64) = (0.88, 1.15);
+/// Differences that show at a glance.
+const FAR_LESS: f64 = 0.75;
+const FAR_MORE: f64 = 1.3;
+
+/// Differences that show at a look.
+const LESS: f64 = 0.88;
+const MORE: f64 = 1.15;
+
+/// What remains of the best rate with each trial, because documents and servers change.
+const FORGOTTEN: f64 = 0.95;
 
 /// Workers that have a batch for less than this share of the time starve: the readers are what
 /// limits the run.
@@ -64,6 +71,10 @@ const INTERVAL_MAX: Duration = Duration::from_secs(60);
 /// The time after which a number is lowered further while a pressure lasts; longer each time that
 /// nothing came of it.
 const PRESSURE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// The longest time for which answers are taken to stem from the number before; after an outage
+/// they have taken far longer than those that come next.
+const UNSETTLED_MAX: Duration = Duration::from_secs(2);
 
 /// What happened in a stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -114,6 +125,11 @@ impl Window {
         self.in_flight.as_secs_f64()
             / (self.elapsed.as_secs_f64() * float(workers as u64)).max(1e-9)
     }
+}
+
+/// Whether a number brings nearly as much more as it is larger.
+fn is_proportional(from: usize, tried: usize, ratio: f64) -> bool {
+    ratio >= float(tried as u64) / float(from as u64) * PROPORTIONAL
 }
 
 #[expect(clippy::cast_precision_loss, reason = "rates are compared to a part in a hundred")]
@@ -353,7 +369,7 @@ impl Climb {
         let seen = std::mem::take(&mut self.seen);
         let rate = seen.rate();
         self.latency = seen.latency_mean();
-        self.best = self.best.max(rate);
+        self.best = rate.max(self.best * FORGOTTEN);
         let is_starved = seen.busy(self.workers) < BUSY;
         match self.next {
             Direction::Up if self.may_climb() && !is_starved => {
@@ -375,20 +391,31 @@ impl Climb {
         self.workers < self.most && !matches!(self.pressure, Pressure::Server(_))
     }
 
-    /// Whether enough was seen of a number that is tried.
-    fn is_judged(&self, ratio: f64) -> bool {
-        let is_clear = |(least, most)| ratio < least || ratio > most;
+    /// Whether enough was seen of a number that is tried. More workers hardly ever bring less, and
+    /// fewer never more: what looks like it is the server's or the machine's moment.
+    fn is_judged(&self, from: usize, ratio: f64) -> bool {
         let lasts = |time, batches_each| self.seen.lasts(time, batches_each, self.workers);
-        let all = if self.is_searching { LOOK } else { STUDY };
-        lasts(all, 4)
-            || (is_clear(CLEAR_AT_A_LOOK) && lasts(LOOK, 4))
-            || (is_clear(CLEAR_AT_A_GLANCE) && lasts(GLANCE, 1))
+        let is_few = self.workers <= WORKERS_DEFAULT;
+        if self.workers < from {
+            let all = if self.is_searching { LOOK } else { STUDY };
+            return lasts(all, 4)
+                || (ratio < FAR_LESS && lasts(GLANCE, 1))
+                || (ratio < LESS && lasts(LOOK, 4));
+        }
+        let is_clear = is_proportional(from, self.workers, ratio) || (ratio > FAR_MORE && is_few);
+        let is_hopeless = self.is_searching && !is_few;
+        lasts(STUDY, 4)
+            || (is_clear && lasts(GLANCE, 1))
+            || ((ratio > MORE || is_hopeless) && lasts(LOOK, 4))
     }
 
     /// Judges a number that is tried by the rate that it brings.
     fn judge(&mut self, from: usize, before: f64, enough: f64) -> Option<Decision> {
+        // Many have to bring more than fewer ever did, not only than in a bad moment.
+        let is_many = self.workers > from.max(WORKERS_DEFAULT);
+        let before = if is_many { before.max(self.best) } else { before };
         let ratio = self.seen.rate() / before.max(1e-9);
-        if !self.is_judged(ratio) {
+        if !self.is_judged(from, ratio) {
             return None;
         }
         let seen = std::mem::take(&mut self.seen);
@@ -396,7 +423,7 @@ impl Climb {
         self.latency = seen.latency_mean();
         let reason = Reason::Brought { tried: self.workers, before: from, ratio };
         if self.workers > from {
-            return self.judge_more(from, &seen, ratio, reason);
+            return self.judge_more((from, before), &seen, ratio, reason);
         }
         let is_enough = ratio >= enough && rate >= self.best * ENOUGH_OF_BEST.min(enough);
         if !is_enough {
@@ -421,12 +448,17 @@ impl Climb {
 
     fn judge_more(
         &mut self,
-        from: usize,
+        (from, before): (usize, f64),
         seen: &Window,
         ratio: f64,
         reason: Reason,
     ) -> Option<Decision> {
         let gain = if self.workers <= WORKERS_DEFAULT { GAIN_OF_FEW } else { GAIN };
+        if ratio < gain && self.is_searching && self.workers > from * 2 {
+            // It was a large step, which may have led too far.
+            self.phase = Phase::Trying { from, before, enough: 0.0 };
+            return Some(self.set(from * 2, reason));
+        }
         if ratio < gain {
             if std::mem::take(&mut self.is_searching) {
                 // It may have been bad luck, which costs more than a trial.
@@ -438,8 +470,7 @@ impl Climb {
         self.normal = None;
         self.best = seen.rate();
         self.is_searching = true;
-        let larger = float(self.workers as u64) / float(from as u64);
-        self.step = if ratio >= larger * PROPORTIONAL { 4 } else { 2 };
+        self.step = if is_proportional(from, self.workers, ratio) { 4 } else { 2 };
         if self.may_climb() && seen.busy(self.workers) >= BUSY {
             return Some(self.try_more(self.best, reason));
         }
@@ -487,7 +518,7 @@ impl Climb {
 
     fn set(&mut self, workers: usize, reason: Reason) -> Decision {
         self.seen = Window::default();
-        self.unsettled = self.latency;
+        self.unsettled = self.latency.min(UNSETTLED_MAX);
         self.workers = workers;
         Decision { workers, reason }
     }

@@ -233,10 +233,7 @@ impl Summary {
         if workers.decisions.is_empty() {
             return;
         }
-        let (fewest, most, last) = (workers.fewest, workers.most, workers.last);
-        let kind = if workers.fixed.is_some() { "fixed" } else { "adaptive" };
-        let range = if fewest == most { String::new() } else { format!(", {fewest} to {most}") };
-        self.fact("workers", &format!("{kind}{range}, {last} at the end"));
+        self.fact("workers", &workers.words());
     }
 
     fn latency(&mut self, latency: &Quantiles) {

@@ -38,6 +38,9 @@ struct Simulation {
     /// Batches a second that readers have.
     fed: f64,
     noise: f64,
+    /// How much slower or faster the server is for a tenth of a second.
+    gusts: f64,
+    gust: f64,
     random: u64,
     pressure: Pressure,
     time: Duration,
@@ -52,6 +55,8 @@ impl Simulation {
             server,
             fed: f64::INFINITY,
             noise,
+            gusts: 0.0,
+            gust: 1.0,
             random: seed | 1,
             pressure: Pressure::None,
             time: Duration::ZERO,
@@ -75,7 +80,10 @@ impl Simulation {
         let mut batches = 0.0;
         while self.time < end {
             let workers = self.climb.workers();
-            let noise = 1.0 + self.noise * self.chance();
+            if self.time.as_millis().is_multiple_of(100) {
+                self.gust = 1.0 + self.gusts * self.chance();
+            }
+            let noise = self.gust * (1.0 + self.noise * self.chance());
             let rate = self.server.rate(workers, self.fed) * noise;
             let seconds = TICK.as_secs_f64();
             batches += rate * seconds;
@@ -150,6 +158,24 @@ fn more_than_are_needed_are_not_kept() {
     assert!(simulation.climb.workers() <= 4, "{:?}", simulation.changes);
     let most = simulation.changes.iter().map(|(_, workers)| *workers).max();
     assert!(most <= Some(8), "{:?}", simulation.changes);
+}
+
+#[test]
+fn a_server_of_many_moods_gets_neither_too_few_nor_too_many() {
+    let (mut many, mut all) = (0, 0);
+    for server in [LOCAL_SATURATED_AT_2, SATURATED_AT_8, FAR] {
+        for seed in 1..40 {
+            let mut simulation = Simulation::new(server, 0.1, seed * 104_729);
+            simulation.gusts = 0.4;
+            let share = simulation.share(SECOND * 5);
+            assert!(share > 0.8, "{server:?} {seed} {share} {:?}", simulation.changes);
+            if server.parallel < 3.0 && server.way == 0.0 {
+                all += 1;
+                many += usize::from(simulation.changes.iter().any(|(_, workers)| *workers > 16));
+            }
+        }
+    }
+    assert!(many * 4 <= all, "{many} of {all}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Show;
 use super::glance::{Glance, Work, bound, building, percent_known, time_left};
-use crate::limits::PROGRESS_LINE_INTERVAL;
+use crate::limits::{BOUND_LINE_INTERVAL, PROGRESS_LINE_INTERVAL};
 use crate::report::bound::Bound;
 use crate::report::event::Phase;
 use crate::report::format::{byte_rate, bytes, count, counted, whole};
@@ -18,8 +18,8 @@ pub(super) struct Lines {
     out: Box<dyn Write + Send>,
     pace: Pace,
     said: Duration,
-    /// What the run was said to be bound by.
-    bound: Option<Bound>,
+    /// What the run was last said to be bound by, and when.
+    bound: Option<(Bound, Duration)>,
 }
 
 /// Whether lines come at a steady pace.
@@ -37,13 +37,16 @@ impl Lines {
         Self { out, pace, said: Duration::ZERO, bound: None }
     }
 
-    /// What the run waits for, whenever that has changed.
-    fn bound(&mut self, glance: &Glance) -> Option<String> {
-        let by = glance.bound.as_ref().map(|(by, _)| *by);
-        if glance.phase == Some(Phase::Ended) || by.is_none() || self.bound == by {
+    /// What the run waits for, whenever that has changed and every now and then.
+    fn bound(&mut self, at: Duration, glance: &Glance) -> Option<String> {
+        let by = glance.bound.as_ref().map(|(by, _)| *by)?;
+        let is_known = self.bound.is_some_and(|(said, since)| {
+            said == by && at.saturating_sub(since) < BOUND_LINE_INTERVAL
+        });
+        if glance.phase == Some(Phase::Ended) || is_known {
             return None;
         }
-        self.bound = by;
+        self.bound = Some((by, at));
         bound(glance)
     }
 }
@@ -58,7 +61,7 @@ impl Show for Lines {
         let is_due = at.saturating_sub(self.said) >= PROGRESS_LINE_INTERVAL;
         if is_due && self.pace == Pace::Steady {
             self.said = at;
-            for line in line(glance).into_iter().chain(self.bound(glance)) {
+            for line in line(glance).into_iter().chain(self.bound(at, glance)) {
                 text.push_str(&line);
                 text.push('\n');
             }
