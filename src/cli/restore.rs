@@ -193,9 +193,18 @@ pub struct RestoreArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OnOff {
+pub(super) enum OnOff {
     On,
     Off,
+}
+
+impl OnOff {
+    pub(super) fn journal(self) -> Journal {
+        match self {
+            Self::On => Journal::On,
+            Self::Off => Journal::Off,
+        }
+    }
 }
 
 /// How much is shown.
@@ -248,7 +257,7 @@ pub(super) fn at_most(
 }
 
 /// A size in bytes, with an optional K, M or G for KiB, MiB or GiB.
-fn size(text: &str) -> Result<usize, String> {
+pub(super) fn size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "" | "B" => 1,
@@ -262,7 +271,7 @@ fn size(text: &str) -> Result<usize, String> {
 }
 
 /// The size of a batch.
-fn batch_bytes(text: &str) -> Result<usize, String> {
+pub(super) fn batch_bytes(text: &str) -> Result<usize, String> {
     match size(text).map(Some)? {
         Some(bytes) if (1..=BATCH_BYTES_MAX).contains(&bytes) => Ok(bytes),
         _ => Err(format!("a size from 1 to {BATCH_BYTES_MAX} bytes is needed")),
@@ -277,7 +286,7 @@ pub(super) fn differences(text: &str) -> Result<usize, String> {
     }
 }
 
-fn write_concern(text: &str) -> Result<WriteConcern, String> {
+pub(super) fn write_concern(text: &str) -> Result<WriteConcern, String> {
     WriteConcern::parse(text).map_err(|error| match error.hint_text() {
         Some(hint) => format!("{error}; {hint}"),
         None => error.to_string(),
@@ -373,10 +382,7 @@ impl RestoreArgs {
         Destination::Server(Connection {
             uri: server.uri.to_text(),
             write_concern: self.write_concern.clone(),
-            journal: self.journal.map(|journal| match journal {
-                OnOff::On => Journal::On,
-                OnOff::Off => Journal::Off,
-            }),
+            journal: self.journal.map(OnOff::journal),
             answer_within: self.resumption.answer_within(),
             connections_max: u32::try_from(connections).unwrap_or(u32::MAX),
         })

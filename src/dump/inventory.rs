@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::dump::archive::Segments;
+use crate::dump::made::Made;
 use crate::dump::metadata::CollectionMetadata;
 use crate::dump::special::{OplogDump, UsersDump};
 use crate::dump::stream::INPUT_NAME;
@@ -88,6 +89,8 @@ pub enum Origin {
     Input,
     /// Segments of an archive, among those of other collections.
     Segments(Segments),
+    /// Nowhere: they are made.
+    Made(Made),
 }
 
 impl Origin {
@@ -95,7 +98,7 @@ impl Origin {
     pub fn file(&self) -> Option<&DataFile> {
         match self {
             Self::File(file) => Some(file),
-            Self::Input | Self::Segments(_) => None,
+            Self::Input | Self::Segments(_) | Self::Made(_) => None,
         }
     }
 
@@ -105,6 +108,7 @@ impl Origin {
             Self::File(file) => &file.path,
             Self::Input => Path::new(INPUT_NAME),
             Self::Segments(segments) => segments.archive.path(),
+            Self::Made(made) => made.name(),
         }
     }
 
@@ -117,7 +121,7 @@ impl Origin {
                 // The oplog is of no database.
                 PathBuf::from(listed.namespace.to_string().trim_start_matches('.'))
             }
-            Self::File(_) | Self::Input => self.path().to_path_buf(),
+            Self::File(_) | Self::Input | Self::Made(_) => self.path().to_path_buf(),
         }
     }
 
@@ -125,13 +129,17 @@ impl Origin {
     pub fn segments(&self) -> Option<&Segments> {
         match self {
             Self::Segments(segments) => Some(segments),
-            Self::File(_) | Self::Input => None,
+            Self::File(_) | Self::Input | Self::Made(_) => None,
         }
     }
 
     /// Its size in bytes, compressed or not, where that is known before it is read.
     pub fn bytes(&self) -> Option<u64> {
-        self.file().map(|file| file.bytes)
+        match self {
+            Self::File(file) => Some(file.bytes),
+            Self::Made(made) => Some(made.bytes()),
+            Self::Input | Self::Segments(_) => None,
+        }
     }
 }
 

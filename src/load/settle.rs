@@ -362,7 +362,7 @@ impl<T> Run<T> {
         match &self.plan.collections[collection].data {
             Some(Origin::Input) => true,
             Some(Origin::Segments(segments)) => segments.archive.is_piped(),
-            Some(Origin::File(_)) | None => false,
+            Some(Origin::File(_) | Origin::Made(_)) | None => false,
         }
     }
 }
