@@ -30,7 +30,7 @@ from pathlib import Path
 import bench
 
 SHAPES = ["many", "giant", "large", "slow"]
-WORKERS = ["1", "2", "4", "8", "16", "32", None]
+WORKERS = ["1", "2", "4", "8", "16", "32"]
 WAY_MILLISECONDS = 30
 LARGE_BYTES = 1_000_000
 
@@ -42,17 +42,22 @@ def label(workers):
 class Adaptive(bench.Bench):
     """The runs of one call."""
 
+    @property
+    def kinds(self):
+        """The fixed numbers and none, which is left to restorm."""
+        return [*self.options.workers, None]
+
     def large(self):
         """A dump of large documents: an _id and a string that does not compress to nothing."""
-        folder = self.work / "large"
+        folder, count = self.work / "large", max(1, int(200 * self.options.scale))
         (folder / "big").mkdir(parents=True)
         with open(folder / "big" / "files.bson", "wb") as data:
-            for number in range(200):
+            for number in range(count):
                 text = (f"{number:08d}" * (LARGE_BYTES // 8)).encode()
                 fields = b"\x10_id\x00" + struct.pack("<i", number)
                 fields += b"\x02text\x00" + struct.pack("<i", len(text) + 1) + text + b"\x00"
                 data.write(struct.pack("<i", len(fields) + 5) + fields + b"\x00")
-        return bench.Dump(folder, 200, (folder / "big" / "files.bson").stat().st_size)
+        return bench.Dump(folder, count, (folder / "big" / "files.bson").stat().st_size)
 
     def shape(self, name):
         if name == "many":
@@ -64,7 +69,7 @@ class Adaptive(bench.Bench):
     def measure(self, shape):
         dump = self.shape(shape)
         for number in range(self.options.rounds):
-            for workers in WORKERS if number % 2 == 0 else reversed(WORKERS):
+            for workers in self.kinds if number % 2 == 0 else reversed(self.kinds):
                 report = self.work / "report.json"
                 words = [bench.RESTORM, "restore", dump.folder, "--report", report]
                 words += ["--ledger", "none", "--uri", bench.URI]
@@ -127,7 +132,7 @@ def summarise(facts, samples, shapes, options):
                 groups.setdefault(sample["run"], []).append(sample)
         walls = {run: [one["wall_s"] for one in group] for run, group in groups.items()}
         best = min(statistics.median(wall) for run, wall in walls.items() if run != "adaptive")
-        for workers in WORKERS:
+        for workers in [*options.workers, None]:
             group, wall = groups[label(workers)], walls[label(workers)]
             found = [f"{one['workers']['fewest']}–{one['workers']['most']}, last "
                      f"{one['workers']['last']}" for one in group]
@@ -146,6 +151,8 @@ def main():
     parser.add_argument("--shape", choices=["all", *SHAPES], default="all")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each kind (default 3)")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the documents to use")
+    parser.add_argument("--workers", type=lambda text: text.split(","), default=WORKERS,
+                        help="fixed numbers to compare with (default %(default)s)")
     parser.add_argument("--name", default="adaptive", help="of the results' folder")
     parser.add_argument("--out", type=Path, help="the results' folder itself")
     parser.add_argument("--work", type=Path, help="folder for the dumps (default: temporary)")
