@@ -49,7 +49,7 @@ fn checks_of_every_document_are_the_limit() {
 fn a_file_that_has_to_be_unpacked_is_the_limit() {
     let folder = seeded(10_000);
     let plain = folder.path().join("dump/seed/c00001.bson");
-    let content = std::fs::read(&plain).expect("read").repeat(4);
+    let content = std::fs::read(&plain).expect("read").repeat(12);
     let packed = std::fs::File::create(plain.with_extension("bson.gz")).expect("create");
     let mut encoder = flate2::write::GzEncoder::new(packed, flate2::Compression::best());
     encoder.write_all(&content).and_then(|()| encoder.finish().map(drop)).expect("write");

@@ -63,7 +63,8 @@ fn nothing_is_lost_or_doubled_when_the_primary_steps_down() {
         (0..DOCUMENTS).map(|id| document(&[int("_id", id), string("s", &text)])).collect();
     let dump = Dump::new().with("shop", "steps", &documents);
     let before = set.primary();
-    let running = Restore::new(&set.uri(), dump.path()).args(&["--batch-documents", "20"]).start();
+    let arguments = ["--batch-documents", "20", "--workers", "8"];
+    let running = Restore::new(&set.uri(), dump.path()).args(&arguments).start();
     let deadline = Instant::now() + Duration::from_secs(60);
     while count(&set, "steps") < 1000 {
         assert!(Instant::now() < deadline, "the restore does not begin");
