@@ -1,11 +1,13 @@
 //! What a dump holds, as a value.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::dump::archive::Segments;
 use crate::dump::metadata::CollectionMetadata;
 use crate::dump::special::{OplogDump, UsersDump};
 use crate::dump::stream::INPUT_NAME;
+use crate::dump::texts::Texts;
 use crate::facts::ServerVersion;
 use crate::namespace::Namespace;
 
@@ -88,6 +90,8 @@ pub enum Origin {
     Input,
     /// Segments of an archive, among those of other collections.
     Segments(Segments),
+    /// Text that documents are made from.
+    Text(Arc<Texts>),
 }
 
 impl Origin {
@@ -95,7 +99,7 @@ impl Origin {
     pub fn file(&self) -> Option<&DataFile> {
         match self {
             Self::File(file) => Some(file),
-            Self::Input | Self::Segments(_) => None,
+            Self::Input | Self::Segments(_) | Self::Text(_) => None,
         }
     }
 
@@ -105,6 +109,7 @@ impl Origin {
             Self::File(file) => &file.path,
             Self::Input => Path::new(INPUT_NAME),
             Self::Segments(segments) => segments.archive.path(),
+            Self::Text(texts) => texts.path(),
         }
     }
 
@@ -117,7 +122,7 @@ impl Origin {
                 // The oplog is of no database.
                 PathBuf::from(listed.namespace.to_string().trim_start_matches('.'))
             }
-            Self::File(_) | Self::Input => self.path().to_path_buf(),
+            Self::File(_) | Self::Input | Self::Text(_) => self.path().to_path_buf(),
         }
     }
 
@@ -125,13 +130,24 @@ impl Origin {
     pub fn segments(&self) -> Option<&Segments> {
         match self {
             Self::Segments(segments) => Some(segments),
-            Self::File(_) | Self::Input => None,
+            Self::File(_) | Self::Input | Self::Text(_) => None,
         }
     }
 
     /// Its size in bytes, compressed or not, where that is known before it is read.
     pub fn bytes(&self) -> Option<u64> {
-        self.file().map(|file| file.bytes)
+        match self {
+            Self::Text(texts) => texts.bytes(),
+            _ => self.file().map(|file| file.bytes),
+        }
+    }
+
+    /// Whether the bytes of its documents cannot be told from its size: it is compressed, or text.
+    pub fn hides_document_bytes(&self) -> bool {
+        match self {
+            Self::Text(_) => true,
+            _ => self.file().is_some_and(|file| file.compression != Compression::None),
+        }
     }
 }
 

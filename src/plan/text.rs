@@ -127,6 +127,7 @@ fn source(data: &Origin) -> String {
             format!("{} bytes from {path}{packed}", file.bytes)
         }
         Origin::Input => "what comes through standard input".to_owned(),
+        Origin::Text(texts) => format!("documents made from {}", texts.path().display()),
         Origin::Segments(segments) => {
             let archive = &segments.archive;
             let packed = packed(archive.compression());
