@@ -7,6 +7,7 @@ mod configuration;
 pub mod connection;
 mod damage;
 mod existing;
+pub mod import;
 mod indexes;
 pub mod inspect;
 mod metrics;
@@ -44,6 +45,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Restore(Box<restore::RestoreArgs>),
+    Import(Box<import::ImportArgs>),
     Verify(Box<verify::VerifyArgs>),
     Survey(Box<survey::SurveyArgs>),
     Inspect(inspect::InspectArgs),
@@ -68,6 +70,7 @@ pub async fn run() -> ExitStatus {
     };
     let outcome = match Cli::parse_from(words).command {
         Command::Restore(args) => restore::run(*args, &notes).await,
+        Command::Import(args) => import::run(*args).await,
         Command::Verify(args) => verify::run(*args).await,
         Command::Survey(args) => survey::run(*args).await,
         Command::Inspect(args) => inspect::run(args),

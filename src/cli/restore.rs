@@ -240,7 +240,7 @@ pub(super) fn at_most(
 }
 
 /// A size in bytes, with an optional K, M or G for KiB, MiB or GiB.
-fn size(text: &str) -> Result<usize, String> {
+pub(super) fn size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "" | "B" => 1,
@@ -254,7 +254,7 @@ fn size(text: &str) -> Result<usize, String> {
 }
 
 /// The size of a batch.
-fn batch_bytes(text: &str) -> Result<usize, String> {
+pub(super) fn batch_bytes(text: &str) -> Result<usize, String> {
     match size(text).map(Some)? {
         Some(bytes) if (1..=BATCH_BYTES_MAX).contains(&bytes) => Ok(bytes),
         _ => Err(format!("a size from 1 to {BATCH_BYTES_MAX} bytes is needed")),
@@ -269,7 +269,7 @@ pub(super) fn differences(text: &str) -> Result<usize, String> {
     }
 }
 
-fn write_concern(text: &str) -> Result<WriteConcern, String> {
+pub(super) fn write_concern(text: &str) -> Result<WriteConcern, String> {
     WriteConcern::parse(text).map_err(|error| match error.hint_text() {
         Some(hint) => format!("{error}; {hint}"),
         None => error.to_string(),

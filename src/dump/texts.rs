@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use crate::dump::stream::{INPUT_NAME, Interrupt, Stream};
 use crate::error::{Error, ErrorKind};
 
-/// Texts that become the documents of one collection, and how they are written.
+/// Texts of Extended JSON that become the documents of one collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Texts {
     inputs: Vec<TextInput>,
-    format: TextFormat,
+    layout: JsonLayout,
     shown: PathBuf,
     bytes: Option<u64>,
 }
@@ -24,15 +24,6 @@ pub enum TextInput {
     Input,
 }
 
-/// How documents are written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TextFormat {
-    /// As Extended JSON.
-    Json(JsonLayout),
-    /// As rows of a table.
-    Table(Box<Table>),
-}
-
 /// How JSON documents stand beside each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonLayout {
@@ -43,64 +34,13 @@ pub enum JsonLayout {
     Array,
 }
 
-/// How a table is written, and how its rows become documents.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table {
-    /// What is between two values of a row.
-    pub delimiter: Delimiter,
-    /// Where the names of the columns come from.
-    pub columns: Columns,
-    /// Whether the names of columns carry types, such as `age.int32()`.
-    pub typed: bool,
-    /// Whether an empty value leaves its field out.
-    pub ignores_blanks: bool,
-    /// Whether a number in a dotted name is the place in an array.
-    pub array_indexes: bool,
-    /// What happens where a value does not fit its column's type.
-    pub grace: Grace,
-}
-
-/// What is between two values of a row.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Delimiter {
-    /// A comma; values may be quoted (RFC 4180).
-    #[default]
-    Comma,
-    /// A tabulator; there are no quotes.
-    Tab,
-}
-
-/// Where the names of columns come from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Columns {
-    /// The first row of each text.
-    #[default]
-    Header,
-    /// They were given.
-    Given(Vec<String>),
-}
-
-/// What happens where a value does not fit the type of its column.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Grace {
-    /// It takes the type that it looks like.
-    AutoCast,
-    /// Its field is left out.
-    SkipField,
-    /// Its row is left out.
-    SkipRow,
-    /// The import ends.
-    #[default]
-    Stop,
-}
-
 impl Texts {
     /// Looks whether all texts are there.
     ///
     /// # Errors
     ///
     /// Of kind [`ErrorKind::Dump`], where one is not a file that can be read.
-    pub fn locate(inputs: Vec<TextInput>, format: TextFormat) -> Result<Self, Error> {
+    pub fn locate(inputs: Vec<TextInput>, layout: JsonLayout) -> Result<Self, Error> {
         let mut bytes = Some(0_u64);
         for input in &inputs {
             bytes = bytes.zip(input.bytes()?).map(|(sum, bytes)| sum + bytes);
@@ -110,7 +50,7 @@ impl Texts {
             0 | 1 => first.to_path_buf(),
             many => PathBuf::from(format!("{} and {} more", first.display(), many - 1)),
         };
-        Ok(Self { inputs, format, shown, bytes })
+        Ok(Self { inputs, layout, shown, bytes })
     }
 
     /// The texts, in the order in which they were named.
@@ -118,9 +58,9 @@ impl Texts {
         &self.inputs
     }
 
-    /// How they are written.
-    pub fn format(&self) -> &TextFormat {
-        &self.format
+    /// How documents stand in them.
+    pub fn layout(&self) -> JsonLayout {
+        self.layout
     }
 
     /// What they are called together.
@@ -184,16 +124,16 @@ mod tests {
             TextInput::File(path)
         };
         let inputs = vec![file("a.json", "{}"), file("b.json", "{}\n")];
-        let format = TextFormat::Json(JsonLayout::Told);
-        let texts = Texts::locate(inputs.clone(), format.clone()).expect("there");
+        let told = JsonLayout::Told;
+        let texts = Texts::locate(inputs.clone(), told).expect("there");
         assert_eq!(texts.bytes(), Some(5));
         assert!(texts.path().to_string_lossy().ends_with("a.json and 1 more"));
         let with_input = [inputs, vec![TextInput::Input]].concat();
-        assert_eq!(Texts::locate(with_input, format.clone()).expect("there").bytes(), None);
+        assert_eq!(Texts::locate(with_input, told).expect("there").bytes(), None);
         let missing = vec![TextInput::File(folder.path().join("c.json"))];
-        assert!(Texts::locate(missing, format.clone()).is_err());
+        assert!(Texts::locate(missing, told).is_err());
         let not_text = vec![TextInput::File(folder.path().to_path_buf())];
-        let error = Texts::locate(not_text, format).expect_err("a folder");
+        let error = Texts::locate(not_text, told).expect_err("a folder");
         assert!(error.to_string().contains("is a folder"), "{error}");
     }
 }

@@ -25,13 +25,11 @@ pub(super) mod kind {
     pub(in crate::reader) const STRING: u8 = 0x02;
     pub(in crate::reader) const DOCUMENT: u8 = 0x03;
     pub(in crate::reader) const ARRAY: u8 = 0x04;
-    pub(in crate::reader) const BINARY: u8 = 0x05;
     pub(in crate::reader) const OBJECT_ID: u8 = 0x07;
     pub(in crate::reader) const BOOLEAN: u8 = 0x08;
     pub(in crate::reader) const DATE: u8 = 0x09;
     pub(in crate::reader) const NULL: u8 = 0x0A;
     pub(in crate::reader) const INT32: u8 = 0x10;
-    pub(in crate::reader) const TIMESTAMP: u8 = 0x11;
     pub(in crate::reader) const INT64: u8 = 0x12;
     pub(in crate::reader) const DECIMAL: u8 = 0x13;
 }
@@ -134,15 +132,6 @@ impl Draft {
         self.bytes.extend_from_slice(&length.to_le_bytes());
         self.bytes.extend_from_slice(text);
         self.bytes.push(0);
-    }
-
-    /// Writes bytes of the generic subtype.
-    pub(super) fn binary(&mut self, at: TypeAt, bytes: &[u8]) {
-        self.set(at, kind::BINARY);
-        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        self.bytes.extend_from_slice(&length.to_le_bytes());
-        self.bytes.push(0);
-        self.bytes.extend_from_slice(bytes);
     }
 
     /// Writes a whole number in the smallest type that holds it.

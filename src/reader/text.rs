@@ -73,7 +73,7 @@ impl Cutter {
     /// # Errors
     ///
     /// Where it cannot be read, or is not the array that was asked for.
-    pub fn of_json(mut stream: Stream, text: usize, layout: JsonLayout) -> Result<Self, Error> {
+    pub fn new(mut stream: Stream, text: usize, layout: JsonLayout) -> Result<Self, Error> {
         skip_mark(&mut stream)?;
         let lines = skip_space(&mut stream)?;
         let begins_array = stream.ahead().first() == Some(&b'[');

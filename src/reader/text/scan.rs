@@ -55,8 +55,7 @@ impl Scanner {
 
     /// Where the next document begins: after blanks, and in an array after commas.
     fn start(&self, text: &[u8], at: usize) -> Option<usize> {
-        let is_between =
-            |byte: &u8| byte.is_ascii_whitespace() || (self.is_array && *byte == b',');
+        let is_between = |byte: &u8| byte.is_ascii_whitespace() || (self.is_array && *byte == b',');
         text[at..].iter().position(|byte| !is_between(byte)).map(|position| at + position)
     }
 }

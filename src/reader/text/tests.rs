@@ -9,7 +9,7 @@ fn cutter(text: &str, layout: JsonLayout) -> Result<Cutter, Error> {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), text).expect("written");
     let stream = TextInput::File(file.path().to_path_buf()).open(Interrupt::when(|| false));
-    Cutter::of_json(stream.expect("opened"), 0, layout)
+    Cutter::new(stream.expect("opened"), 0, layout)
 }
 
 /// The documents, each with its line and its offset.
