@@ -14,8 +14,11 @@ mod metrics;
 pub mod mongorestore;
 mod namespaces;
 mod output;
+mod pace;
 mod password;
+mod progress;
 mod refusals;
+mod reports;
 pub mod restore;
 mod resumption;
 pub mod seed;
@@ -26,9 +29,11 @@ pub mod survey;
 pub mod verify;
 
 use std::ffi::OsString;
+use std::time::Instant;
 
 use clap::{Parser, Subcommand};
 
+use crate::cli::progress::Speaker;
 use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
 
@@ -64,19 +69,27 @@ pub async fn run() -> ExitStatus {
     if mongorestore::is_meant(words.first()) {
         return mongorestore::run(words.split_off(1)).await;
     }
+    let speaker = Speaker::of(&words, Instant::now());
     let (words, notes) = match translate(words) {
         Ok(translated) => translated,
-        Err(error) => return refuse(&error),
+        Err(error) => return refuse(speaker, &error),
     };
-    let outcome = match Cli::parse_from(words).command {
-        Command::Restore(args) => restore::run(*args, &notes).await,
-        Command::Import(args) => import::run(*args).await,
+    let cli = match (Cli::try_parse_from(words), speaker) {
+        (Ok(cli), _) => cli,
+        (Err(error), Speaker::Json(_)) if error.use_stderr() => {
+            return refuse(speaker, &mongorestore::told(&error));
+        }
+        (Err(error), _) => error.exit(),
+    };
+    let outcome = match cli.command {
+        Command::Restore(args) => Box::pin(restore::run(*args, &notes)).await,
+        Command::Import(args) => Box::pin(import::run(*args)).await,
         Command::Verify(args) => verify::run(*args).await,
         Command::Survey(args) => survey::run(*args).await,
         Command::Inspect(args) => inspect::run(args),
         Command::Seed(args) => seed::run(args),
     };
-    outcome.unwrap_or_else(|error| refuse(&error))
+    outcome.unwrap_or_else(|error| refuse(speaker, &error))
 }
 
 /// Takes the words of `restore` as mongorestore does; those of other commands stay.
@@ -90,14 +103,12 @@ fn translate(mut words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<String>), E
 }
 
 /// Shows an error with its hint.
-fn refuse(error: &Error) -> ExitStatus {
-    output::say(&format!("error: {error}"));
-    if let Some(hint) = error.hint_text() {
-        output::say(&format!(" hint: {hint}"));
-    }
-    match error.kind() {
+fn refuse(speaker: Speaker, error: &Error) -> ExitStatus {
+    let status = match error.kind() {
         ErrorKind::Usage => ExitStatus::Usage,
         ErrorKind::Interrupted => ExitStatus::Interrupted,
         _ => ExitStatus::Stopped,
-    }
+    };
+    speaker.refuse(error, status);
+    status
 }

@@ -12,7 +12,7 @@
 //! ```no_run
 //! use std::sync::Arc;
 //! use std::time::Duration;
-//! use restorm::{Destination, Event, ExitStatus, Observer, Restore, RestoreOptions};
+//! use restorm::{Destination, Event, ExitStatus, Observer, Restore, RestoreOptions, Workers};
 //!
 //! struct Dots;
 //!
@@ -27,7 +27,7 @@
 //! # async fn migrate() -> Result<(), restorm::Error> {
 //! let mut options = RestoreOptions::new("dump", Destination::server("mongodb://localhost"));
 //! options.database = Some("shop".into());
-//! options.settings.workers = 16;
+//! options.settings.workers = Workers::Fixed(16);
 //! let restore = Restore::new(options).observed_by(Arc::new(Dots));
 //! // Another thread may call `stop.request()`.
 //! let stop = restore.stop_handle();
@@ -66,8 +66,8 @@ pub mod seed;
 // What programs use that restore dumps themselves.
 pub use command::restore::{
     BatchLimits, Connection, Destination, ExistingPolicy, IndexPolicy, Insertion, Journal,
-    LoadSettings, OccupiedPolicy, OnRejection, Restore, RestoreOptions, Selection, Stop,
-    SurveyDetail, Validation, WriteConcern,
+    LoadSettings, OccupiedPolicy, OnRejection, RateLimit, Restore, RestoreOptions, Selection, Stop,
+    SurveyDetail, Validation, Workers, WriteConcern,
 };
 pub use error::{Error, ErrorKind};
 pub use exit::ExitStatus;

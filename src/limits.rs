@@ -31,10 +31,29 @@ pub const BATCH_DOCUMENTS_DEFAULT: usize = 2000;
 /// megabyte keeps it busy; larger batches only hold more memory.
 pub const BATCH_BYTES_DEFAULT: usize = 1024 * 1024;
 
-/// Batches in flight, unless told otherwise: the throughput of one server levels off at two to
-/// four, and twice that hides longer ways and the wait for the journal
+/// Batches in flight for which a run always has room: the throughput of one server levels off at
+/// two to four, and twice that hides longer ways and the wait for the journal
 /// (docs/benchmarks/2026-11-30-settings).
 pub const WORKERS_DEFAULT: usize = 8;
+
+/// Batches in flight at the beginning, unless told otherwise: enough for most servers to be within
+/// a tenth of their best (docs/benchmarks/2026-11-30-settings).
+pub const WORKERS_START: usize = 2;
+
+/// Batches in flight up to which a run finds out by itself how many are best: over a way of 60 ms
+/// they carry 500 MiB a second, and their buffers and a document of the largest size fit into
+/// [`MEMORY_DEFAULT`].
+pub const WORKERS_ADAPTIVE_MAX: usize = 32;
+
+/// The time after which the number of batches in flight is thought over: a few answers of a server
+/// that is near, and a few thousandths of the time of a short restore.
+pub const PACE_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Changes of the number of batches in flight that are kept for the report; the rest are counted.
+pub const WORKERS_DECISIONS_KEPT: usize = 200;
+
+/// Batches a second, at least, where a rate is limited, so that it shows no bursts.
+pub const LIMITED_BATCHES_PER_SECOND: u64 = 10;
 
 /// More batches in flight than this only queue at the server.
 pub const WORKERS_MAX: usize = 1024;
@@ -296,6 +315,10 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time between two lines of progress where there is no terminal.
 pub const PROGRESS_LINE_INTERVAL: Duration = Duration::from_secs(3);
 
+/// The time between two lines of progress in JSON: often enough to draw a bar, and a few hundred
+/// bytes each.
+pub const JSON_LINE_INTERVAL: Duration = Duration::from_secs(1);
+
 /// The stretch of time over which the current rate is taken.
 pub const RATE_WINDOW: Duration = Duration::from_secs(3);
 
@@ -355,6 +378,9 @@ pub const SERVER_SAMPLE_PATIENCE: Duration = Duration::from_secs(2);
 /// How often it is judged what a run waits for: longer than one answer of the server takes, and
 /// short enough to follow it.
 pub const BOUND_INTERVAL: Duration = Duration::from_secs(4);
+
+/// How often a log is told what a run waits for, where that does not change.
+pub const BOUND_LINE_INTERVAL: Duration = Duration::from_secs(12);
 
 /// The shortest time of which it is judged: below it, chance decides.
 pub const BOUND_TIME_MIN: Duration = Duration::from_millis(100);

@@ -11,6 +11,7 @@
 //! ```
 
 mod again;
+mod climb;
 mod failure_limit;
 mod finish;
 mod gathered;
@@ -18,8 +19,12 @@ mod indexed;
 mod intake;
 pub mod ledger;
 pub mod oplog;
+mod pacing;
 pub mod patience;
+mod places;
 mod prepare;
+mod pressure;
+mod rate_limit;
 pub mod rejects;
 pub mod retry;
 mod run;
@@ -32,6 +37,7 @@ pub mod stop;
 mod sums;
 mod users;
 mod worker;
+mod workers;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -57,9 +63,11 @@ pub use failure_limit::FailureLimit;
 use intake::Reading;
 pub use intake::id::{IdChange, NewIds, stored_form};
 pub use ledger::Ledger;
+pub use rate_limit::RateLimit;
 pub use rejects::Rejects;
 pub use stop::Stop;
 pub use sums::Sums;
+pub use workers::Workers;
 
 /// How a plan is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +75,11 @@ pub struct LoadSettings {
     /// Collections read side by side.
     pub readers: usize,
     /// Batches in flight.
-    pub workers: usize,
+    pub workers: Workers,
+    /// The most that is sent in a second; any rate where nothing is said.
+    pub rate_limit: Option<RateLimit>,
+    /// How far the majority of a replica set may be behind before fewer batches are in flight.
+    pub lag_max: Option<Duration>,
     /// How large a batch grows.
     pub batch: BatchLimits,
     /// Index builds at once.
@@ -100,7 +112,9 @@ impl Default for LoadSettings {
     fn default() -> Self {
         Self {
             readers: PARALLEL_COLLECTIONS_DEFAULT,
-            workers: WORKERS_DEFAULT,
+            workers: Workers::default(),
+            rate_limit: None,
+            lag_max: None,
             batch: BatchLimits::new(BATCH_DOCUMENTS_DEFAULT, BATCH_BYTES_DEFAULT),
             index_builds: PARALLEL_INDEX_BUILDS_DEFAULT,
             zero_timestamps: ZeroTimestamps::Detoured,
@@ -166,6 +180,7 @@ pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
         run.fail(settle::not_confirmed(&error));
     }
     let settler = tokio::spawn(settle::keep_settling(Arc::clone(&run)));
+    let pacer = tokio::spawn(pacing::pace(Arc::clone(&run)));
     let sampler = tokio::spawn(sampling::keep_sampling(Arc::clone(&run)));
     let mut workers = JoinSet::new();
     let mut preparers = JoinSet::new();
@@ -195,6 +210,8 @@ pub async fn load<T: Target>(assignment: Assignment<T>) -> (Tally, Ending) {
     settle::end(&run, settler).await;
     again::send_doubtful(&run).await;
     sampling::tell_all(&run).await;
+    pacer.abort();
+    run.pacing.end();
     run.judge_all_failures();
     run.close_rejects().await;
     run.data_ended();
@@ -257,17 +274,24 @@ pub async fn aside<R: Send + 'static>(
 
 impl LoadSettings {
     /// The settings with this much memory, and as many workers as it has room for beside one
-    /// document of the largest size; without a number, with as much memory as they need.
+    /// document of the largest size; without a number, with as much memory as they need, for which
+    /// workers that need not be are left out first.
     ///
     /// Errors: there is no room for a single worker; says what would be enough.
     pub fn within(mut self, memory: Option<usize>) -> Result<Self, Error> {
         let Some(memory) = memory else {
+            while self.memory_min() > MEMORY_DEFAULT
+                && self.workers.fixed().is_none()
+                && self.workers.most() > WORKERS_DEFAULT
+            {
+                self.workers = self.workers.lowered();
+            }
             self.memory = MEMORY_DEFAULT.max(self.memory_min());
             return Ok(self);
         };
         self.memory = memory;
-        while self.memory_min() > memory && self.workers > 1 {
-            self.workers -= 1;
+        while self.memory_min() > memory && self.workers.most() > 1 {
+            self.workers = self.workers.lowered();
         }
         if self.memory_min() > memory {
             let message = format!("{} MiB of memory are too few", memory >> 20);
@@ -282,32 +306,52 @@ impl LoadSettings {
 
     /// What is needed for all buffers and one document of the largest size.
     fn memory_min(&self) -> usize {
-        self.memory_for_others() + DOCUMENT_BYTES_MAX * LARGE_DOCUMENT_COPIES
+        self.memory_for_others(self.workers.most()) + DOCUMENT_BYTES_MAX * LARGE_DOCUMENT_COPIES
     }
 
     /// What is kept for ordinary documents, whether they come from files or from an archive, whose
     /// open batches may take more than those of all readers.
-    fn memory_for_others(&self) -> usize {
+    fn memory_for_others(&self, workers: usize) -> usize {
         let of_readers = self.readers * self.batch.bytes();
-        memory_bytes_max(self) + ARCHIVE_WAITING_BYTES_MAX.saturating_sub(of_readers)
+        let of_workers = workers * self.bytes_per_worker();
+        self.bytes_before_workers()
+            + of_workers
+            + ARCHIVE_WAITING_BYTES_MAX.saturating_sub(of_readers)
     }
 
-    /// What is left for large documents: at least one of the largest size passes.
+    /// What is left for large documents: at least one of the largest size passes, even if workers
+    /// beyond those that memory is set aside for have taken theirs from it.
     fn memory_for_large(&self) -> usize {
         let largest = DOCUMENT_BYTES_MAX * LARGE_DOCUMENT_COPIES;
-        self.memory.saturating_sub(self.memory_for_others()).max(largest)
+        self.memory.saturating_sub(self.memory_for_others(self.workers.provided())).max(largest)
+    }
+
+    /// What batches take that are not in a worker's hands, and what they are made of.
+    fn bytes_before_workers(&self) -> usize {
+        let batch = self.batch.bytes();
+        self.readers * (READ_BUFFERS_MAX * READ_BYTES + batch) + QUEUE_BATCHES * batch
+    }
+
+    /// What a worker takes: its batch, which exists four times more in the driver while it is
+    /// sent (its command, the driver's copy of it, the encoded message and its sections).
+    fn bytes_per_worker(&self) -> usize {
+        const COPIES_IN_DRIVER: usize = 4;
+        self.batch.bytes() * (1 + COPIES_IN_DRIVER)
+    }
+
+    /// The settings with batches so small that a limit on the rate shows no bursts.
+    fn for_rate(mut self) -> Self {
+        if let Some(limit) = self.rate_limit {
+            self.batch = limit.narrowed(self.batch);
+        }
+        self
     }
 }
 
 /// The memory that a run's buffers for ordinary documents take at most, in bytes: read buffers per
 /// reader, and per batch in the queue, in a reader's or in a worker's hands its own bytes; a batch
 /// being sent exists four times more in the driver (its command, the driver's copy, the message,
-/// the wire).
+/// the wire). Workers count as far as there may be any.
 pub fn memory_bytes_max(settings: &LoadSettings) -> usize {
-    /// The command, the driver's copy of it, the encoded message and its sections.
-    const COPIES_IN_DRIVER: usize = 4;
-    let batch = settings.batch.bytes();
-    settings.readers * (READ_BUFFERS_MAX * READ_BYTES + batch)
-        + QUEUE_BATCHES * batch
-        + settings.workers * batch * (1 + COPIES_IN_DRIVER)
+    settings.bytes_before_workers() + settings.workers.most() * settings.bytes_per_worker()
 }

@@ -60,6 +60,20 @@ impl Budget {
     }
 }
 
+impl Budget {
+    /// Takes so many bytes if they are free and nobody waits for some.
+    pub fn take_if_free(&self, bytes: usize) -> Option<Share> {
+        let account = &self.0;
+        let mut state = account.state();
+        if !state.waiting.is_empty() || state.free < bytes {
+            return None;
+        }
+        state.free -= bytes;
+        drop(state);
+        Some(Share { account: Arc::clone(account), bytes })
+    }
+}
+
 impl Account {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -2,14 +2,16 @@
 //!
 //! Work emits an [`Event`] per batch, collection, index or phase, never per document. A [`Tally`]
 //! folds events into counts, a [`Report`] is the tally at the end, and everything a person or a
-//! program sees is made from one of the three: [`Progress`] while it goes on, [`text`] and [`json`]
-//! when it is over.
+//! program sees is made from one of the three: [`Progress`] and [`live`] while it goes on,
+//! [`text`], [`json`] and [`html`] when it is over.
 
 pub mod bound;
 pub mod event;
 pub mod format;
+pub mod html;
 pub mod json;
 pub mod latency;
+pub mod live;
 pub mod lost;
 pub mod metrics;
 pub mod mongorestore;
@@ -23,6 +25,7 @@ pub mod text;
 pub mod timeline;
 pub mod value;
 pub mod verification;
+pub mod workers;
 
 pub use bound::{Bound, BoundBy};
 pub use event::{

@@ -12,21 +12,22 @@ use crate::cli::connection::{ConnectionArgs, Server, StandardInput, Surroundings
 use crate::cli::metrics::MetricsArgs;
 use crate::cli::output::{self, Stream};
 use crate::cli::refusals::RefusalArgs;
-use crate::cli::restore::{at_most, batch_bytes, check_writable, size, style, write_concern};
+use crate::cli::reports::ReportArgs;
+use crate::cli::restore::{at_most, batch_bytes, size, style, write_concern};
 use crate::cli::signals::{self, Voice};
 use crate::command::import::{ImportOptions, JsonLayout, TextInput, import};
 use crate::command::restore::{
     BatchLimits, Connection, Destination, ExistingPolicy, Insertion, LoadSettings, Stop,
-    Validation, WriteConcern, is_uri,
+    Validation, Workers, WriteConcern, is_uri,
 };
 use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::limits::{
     ANSWER_WITHIN, BATCH_BYTES_DEFAULT, BATCH_DOCUMENTS_DEFAULT, BATCH_DOCUMENTS_MAX,
-    TEXT_PARSERS_MAX, WORKERS_DEFAULT, WORKERS_MAX,
+    CREATES_AHEAD, TEXT_PARSERS_MAX, WORKERS_MAX,
 };
 use crate::namespace::Namespace;
-use crate::report::{Observer, OptionValue, Progress, Report, Verbosity, json, text};
+use crate::report::{Observer, OptionValue, Progress, Report, Verbosity, text};
 
 /// The database that mongoimport imports into where none is named.
 const DATABASE: &str = "test";
@@ -104,11 +105,10 @@ pub struct ImportArgs {
     #[arg(value_parser = at_most(TEXT_PARSERS_MAX))]
     parsers: Option<usize>,
 
-    /// Batches in flight
+    /// Batches in flight [default: as many as the server takes well]
     #[arg(long, short = 'j', alias = "numInsertionWorkers", value_name = "N")]
-    #[arg(default_value_t = WORKERS_DEFAULT, help_heading = "How it is done")]
-    #[arg(value_parser = at_most(WORKERS_MAX))]
-    workers: usize,
+    #[arg(value_parser = at_most(WORKERS_MAX), help_heading = "How it is done")]
+    workers: Option<usize>,
 
     /// Documents in a batch, at most
     #[arg(long, alias = "batchSize", value_name = "N", default_value_t = BATCH_DOCUMENTS_DEFAULT)]
@@ -127,9 +127,8 @@ pub struct ImportArgs {
     #[command(flatten)]
     refusals: RefusalArgs,
 
-    /// Write the report as JSON to this file as well
-    #[arg(long, value_name = "FILE", help_heading = "What is shown")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    reports: ReportArgs,
 
     #[command(flatten)]
     metrics: MetricsArgs,
@@ -196,18 +195,20 @@ impl ImportArgs {
             namespace: Namespace::new(database, collection),
             destination: self.destination(server.as_ref()),
             existing: if self.drop { ExistingPolicy::Drop } else { ExistingPolicy::Add },
-            validation: match self.bypass_document_validation {
-                true => Validation::Bypassed,
-                false => Validation::Kept,
+            validation: if self.bypass_document_validation {
+                Validation::Bypassed
+            } else {
+                Validation::Kept
             },
-            insertion: match self.maintain_insertion_order {
-                true => Insertion::InOrder,
-                false => Insertion::AnyOrder,
+            insertion: if self.maintain_insertion_order {
+                Insertion::InOrder
+            } else {
+                Insertion::AnyOrder
             },
             rejects: self.refusals.rejects.clone(),
             settings: LoadSettings {
                 readers: parsers.min(TEXT_PARSERS_MAX),
-                workers: self.workers,
+                workers: self.workers(),
                 batch: BatchLimits::new(self.batch_documents, self.batch_bytes),
                 on_rejection: self.refusals.on_rejection(),
                 failure_limit: self.refusals.max_failures,
@@ -244,7 +245,8 @@ impl ImportArgs {
             write_concern: self.write_concern.clone(),
             journal: None,
             answer_within: ANSWER_WITHIN,
-            connections_max: u32::try_from(self.workers + 1).unwrap_or(u32::MAX),
+            connections_max: u32::try_from(self.workers().most() + CREATES_AHEAD)
+                .unwrap_or(u32::MAX),
         })
     }
 
@@ -264,7 +266,7 @@ impl ImportArgs {
             ("db", self.db.clone()),
             ("collection", self.collection.clone()),
             ("parsers", self.parsers.map(|number| number.to_string())),
-            ("workers", number(self.workers, WORKERS_DEFAULT)),
+            ("workers", self.workers.map(|number| number.to_string())),
             ("batch-documents", number(self.batch_documents, BATCH_DOCUMENTS_DEFAULT)),
             ("batch-bytes", number(self.batch_bytes, BATCH_BYTES_DEFAULT)),
             ("memory", self.memory.map(|bytes| bytes.to_string())),
@@ -274,6 +276,10 @@ impl ImportArgs {
             value.map(|value| OptionValue { name: name.to_owned(), value })
         });
         told.chain(self.refusals.told()).chain(self.metrics.told()).collect()
+    }
+
+    fn workers(&self) -> Workers {
+        self.workers.map_or(LoadSettings::default().workers, Workers::Fixed)
     }
 
     fn verbosity(&self) -> Verbosity {
@@ -328,9 +334,7 @@ pub(super) async fn run(args: ImportArgs) -> Result<ExitStatus, Error> {
         }
     };
     let options = args.to_options(&warn)?;
-    if let Some(file) = &args.report {
-        check_writable(file)?;
-    }
+    args.reports.check()?;
     let progress = Arc::new(args.progress(began));
     let screen = Arc::clone(&progress);
     let tell = move |line: &str| screen.tell(line);
@@ -349,13 +353,7 @@ fn show(args: &ImportArgs, report: &Report) -> Result<ExitStatus, Error> {
     if !(args.quiet && report.exit_status == ExitStatus::Restored) {
         output::say(text::summary(report, &style(args.verbosity())).trim_end());
     }
-    if let Some(file) = &args.report {
-        std::fs::write(file, json::render(report)?).map_err(|error| {
-            Error::new(ErrorKind::Internal, format!("the report cannot be written: {error}"))
-                .in_file(file)
-                .hint("the import itself has ended as shown above")
-        })?;
-    }
+    args.reports.write(report)?;
     Ok(report.exit_status)
 }
 
@@ -412,7 +410,7 @@ mod tests {
         assert_eq!(options.existing, ExistingPolicy::Drop);
         assert_eq!(options.validation, Validation::Bypassed);
         assert_eq!(options.insertion, Insertion::InOrder);
-        assert_eq!((options.settings.readers, options.settings.workers), (2, 3));
+        assert_eq!((options.settings.readers, options.settings.workers), (2, Workers::Fixed(3)));
         assert_eq!(options.settings.batch.documents(), 10);
         assert_eq!(options.settings.on_rejection, OnRejection::StopRun);
         assert_eq!(options.rejects, Some("aside".into()));

@@ -67,6 +67,9 @@ pub(super) async fn run(words: Vec<OsString>) -> ExitStatus {
     };
     let args = line.restore;
     let log = Arc::new(log(level(args.shown())));
+    if let Err(error) = args.refuse_progress() {
+        return refuse(&log, &error);
+    }
     for note in &notes {
         log.say(note);
     }
@@ -94,7 +97,7 @@ pub(super) async fn run(words: Vec<OsString>) -> ExitStatus {
                 log.say(&format!("go on with: {}", resumption::command(std::env::args())));
             }
             log.end(&report);
-            match restore::write_report(&args, &report) {
+            match args.write_report(&report) {
                 Ok(()) => status(&report),
                 Err(error) => refuse(&log, &error),
             }
@@ -133,7 +136,7 @@ fn version() -> String {
 }
 
 /// What clap has against a line, in mongorestore's words where it has some.
-fn told(error: &clap::Error) -> Error {
+pub(super) fn told(error: &clap::Error) -> Error {
     if error.kind() == ClapErrorKind::UnknownArgument
         && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg)
         && let Some(name) = word.strip_prefix("--")

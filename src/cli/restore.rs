@@ -1,7 +1,6 @@
 //! The arguments of `restorm restore`.
 
-use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -18,25 +17,29 @@ use crate::cli::metrics::MetricsArgs;
 use crate::cli::mongorestore::DropInArgs;
 use crate::cli::namespaces::NamespaceArgs;
 use crate::cli::output::{self, Stream};
+use crate::cli::pace::PaceArgs;
+use crate::cli::progress::{ProgressArgs, Speaker};
 use crate::cli::refusals::RefusalArgs;
+use crate::cli::reports::ReportArgs;
 use crate::cli::resumption::{self, ResumptionArgs};
 use crate::cli::signals::{self, Voice};
 use crate::cli::source::SourceArgs;
 use crate::cli::special::SpecialArgs;
 use crate::command::restore::{
     BatchLimits, Connection, Destination, IndexPolicy, Insertion, Journal, LoadSettings, Mode,
-    Order, RestoreOptions, Restored, Selection, Stop, SurveyDetail, WriteConcern, memory_bytes_max,
-    restore,
+    Order, RestoreOptions, Restored, Selection, Stop, SurveyDetail, Workers, WriteConcern,
+    memory_bytes_max, restore,
 };
 use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::limits::{
     BATCH_BYTES_DEFAULT, BATCH_BYTES_MAX, BATCH_DOCUMENTS_DEFAULT, DIFFERENCES_DEFAULT,
     DIFFERENCES_MAX, PARALLEL_COLLECTIONS_DEFAULT, PARALLEL_COLLECTIONS_MAX,
-    PARALLEL_INDEX_BUILDS_DEFAULT, REPORT_COLUMNS, WORKERS_DEFAULT, WORKERS_MAX,
+    PARALLEL_INDEX_BUILDS_DEFAULT, REPORT_COLUMNS, WORKERS_ADAPTIVE_MAX, WORKERS_DEFAULT,
 };
+use crate::report::live::Live;
 use crate::report::text::{Colour, Style};
-use crate::report::{Observer, OptionValue, Progress, Report, Verbosity, json, text};
+use crate::report::{Observer, OptionValue, Progress, Report, Verbosity, text};
 
 /// Restore a dump into MongoDB
 ///
@@ -116,10 +119,8 @@ pub struct RestoreArgs {
     #[arg(value_parser = at_most(PARALLEL_COLLECTIONS_MAX))]
     parallel_collections: usize,
 
-    /// Batches in flight, over all collections [default: 8]
-    #[arg(long, value_name = "N")]
-    #[arg(value_parser = at_most(WORKERS_MAX), help_heading = "How it is done")]
-    workers: Option<usize>,
+    #[command(flatten)]
+    pace: PaceArgs,
 
     /// Documents in a batch, at most
     #[arg(long, alias = "batchSize", value_name = "N", default_value_t = BATCH_DOCUMENTS_DEFAULT)]
@@ -170,9 +171,11 @@ pub struct RestoreArgs {
     #[arg(long, help_heading = "Verification")]
     survey: bool,
 
-    /// Write the report as JSON to this file as well
-    #[arg(long, value_name = "FILE", help_heading = "What is shown")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    reports: ReportArgs,
+
+    #[command(flatten)]
+    progress: ProgressArgs,
 
     #[command(flatten)]
     metrics: MetricsArgs,
@@ -207,12 +210,17 @@ pub(super) enum Shown {
 }
 
 fn after_help() -> String {
-    let megabytes = memory_bytes_max(&LoadSettings::default()) >> 20;
+    let megabytes = |workers| {
+        let settings = LoadSettings { workers: Workers::Fixed(workers), ..LoadSettings::default() };
+        memory_bytes_max(&settings) >> 20
+    };
+    let (few, most) = (megabytes(WORKERS_DEFAULT), megabytes(WORKERS_ADAPTIVE_MAX));
     format!(
         "Memory: buffers take at most \
          parallel-collections × (1M + batch-bytes) + (2 + 5 × workers) × batch-bytes, \
-         {megabytes} MiB by default; what is left of --memory is for documents above 1M, which \
-         take nine times their size while they pass. \
+         {few} MiB with {WORKERS_DEFAULT} workers and {most} MiB with {WORKERS_ADAPTIVE_MAX}; what \
+         is left of --memory is for documents above 1M, which take nine times their size while \
+         they pass. \
          For an archive, 1M and at most 32M of open batches stand for the first term. \
          The program itself takes about 24 MiB on top, and what is known of each collection \
          about 2.5 KB.\n\n\
@@ -302,6 +310,8 @@ impl RestoreArgs {
             settings: LoadSettings {
                 readers: self.parallel_collections,
                 workers: self.workers(),
+                rate_limit: self.pace.rate_limit(),
+                lag_max: self.pace.lag_max(),
                 batch: BatchLimits::new(self.batch_documents, self.batch_bytes),
                 index_builds: self.parallel_index_builds,
                 on_rejection: self.refusals.on_rejection(),
@@ -359,7 +369,7 @@ impl RestoreArgs {
             return Destination::Null;
         };
         let connections =
-            self.workers() + self.parallel_index_builds + crate::limits::CREATES_AHEAD;
+            self.workers().most() + self.parallel_index_builds + crate::limits::CREATES_AHEAD;
         Destination::Server(Connection {
             uri: server.uri.to_text(),
             write_concern: self.write_concern.clone(),
@@ -406,6 +416,7 @@ impl RestoreArgs {
         told.extend(self.indexes.told());
         told.extend(self.refusals.told());
         told.extend(self.resumption.told());
+        told.extend(self.pace.told(self.workers()));
         told.extend(self.damage.told());
         told.extend(self.metrics.told());
         let mut tell = |name: &str, value: String| {
@@ -413,7 +424,6 @@ impl RestoreArgs {
         };
         for (name, value, default) in [
             ("parallel-collections", self.parallel_collections, PARALLEL_COLLECTIONS_DEFAULT),
-            ("workers", self.workers(), WORKERS_DEFAULT),
             ("batch-documents", self.batch_documents, BATCH_DOCUMENTS_DEFAULT),
             ("batch-bytes", self.batch_bytes, BATCH_BYTES_DEFAULT),
             ("parallel-index-builds", self.parallel_index_builds, PARALLEL_INDEX_BUILDS_DEFAULT),
@@ -434,8 +444,8 @@ impl RestoreArgs {
         told
     }
 
-    fn workers(&self) -> usize {
-        self.workers.unwrap_or_else(|| self.drop_in.workers(self.parallel_collections))
+    fn workers(&self) -> Workers {
+        self.pace.workers(&self.drop_in, self.parallel_collections)
     }
 
     /// How the arguments about the dump were understood, where that may surprise.
@@ -460,36 +470,45 @@ impl RestoreArgs {
     }
 
     fn progress(&self, began: Instant) -> Progress {
-        if self.quiet {
-            Progress::quiet()
-        } else if std::io::stderr().is_terminal() {
-            Progress::bars(began, || output::columns(Stream::Error), self.verbosity())
-        } else {
-            Progress::lines(began, Box::new(std::io::stderr()), self.verbosity())
+        if self.quiet { Progress::quiet() } else { self.progress.progress(began, self.verbosity()) }
+    }
+
+    /// The lines under the name of mongorestore have one form, which scripts know.
+    pub(super) fn refuse_progress(&self) -> Result<(), Error> {
+        if self.progress.is_given() {
+            let refused = "--progress is an option of `restorm restore`, not of mongorestore";
+            return Err(Error::new(ErrorKind::Usage, refused));
         }
+        Ok(())
+    }
+
+    /// Writes the report to the files that were asked for.
+    pub(super) fn write_report(&self, report: &Report) -> Result<(), Error> {
+        self.reports.write(report)
     }
 }
 
 /// Runs the command and shows what came of it.
 pub(super) async fn run(args: RestoreArgs, notes: &[String]) -> Result<ExitStatus, Error> {
     let began = Instant::now();
+    let speaker = args.progress.speaker(began);
     for note in notes.iter().filter(|_| !args.quiet) {
-        output::say(&format!("note: {note}"));
+        speaker.note(note);
     }
     for note in args.how_understood()? {
-        output::say(&format!("note: {note}"));
+        speaker.note(&note);
     }
     let is_quiet = args.quiet;
     let warn = move |text: &str| {
         if !is_quiet {
-            output::say(&format!("warning: {text}"));
+            speaker.warn(text);
         }
     };
     let progress = Arc::new(args.progress(began));
     let screen = Arc::clone(&progress);
     let tell = move |line: &str| screen.tell(line);
     let observer = Arc::clone(&progress);
-    let said = Said { voice: Voice::Restorm, warn: &warn, tell };
+    let said = Said { voice: speaker.voice(), warn: &warn, tell };
     let restored = restore_with(&args, observer, said, began).await;
     progress.finish();
     match restored? {
@@ -497,7 +516,7 @@ pub(super) async fn run(args: RestoreArgs, notes: &[String]) -> Result<ExitStatu
             output::data(&plan);
             Ok(ExitStatus::Restored)
         }
-        Restored::Ran(report) => show(&args, &report),
+        Restored::Ran(report) => show(&args, speaker, &report),
     }
 }
 
@@ -519,9 +538,7 @@ pub(super) async fn restore_with<F: Fn(&str) + Send + 'static>(
     began: Instant,
 ) -> Result<Restored, Error> {
     let options = args.to_options(said.warn)?;
-    if let Some(file) = &args.report {
-        check_writable(file)?;
-    }
+    args.reports.check()?;
     let serving = args.metrics.serve().await?;
     serving.place().iter().for_each(|place| (said.tell)(place));
     let stop = Stop::new();
@@ -531,40 +548,22 @@ pub(super) async fn restore_with<F: Fn(&str) + Send + 'static>(
     restored
 }
 
-/// Finds out before the restore that its report could not be written after it.
-pub(super) fn check_writable(file: &Path) -> Result<(), Error> {
-    let is_new = !file.exists();
-    let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
-    let checked = opened.and_then(|_| if is_new { std::fs::remove_file(file) } else { Ok(()) });
-    checked.map_err(|error| {
-        Error::new(ErrorKind::Usage, format!("the report could not be written: {error}"))
-            .in_file(file)
-            .hint("nothing was restored; give --report a file in a folder that exists")
-    })
-}
-
-fn show(args: &RestoreArgs, report: &Report) -> Result<ExitStatus, Error> {
+fn show(args: &RestoreArgs, speaker: Speaker, report: &Report) -> Result<ExitStatus, Error> {
+    let goes_on = report.ledger.is_some().then(|| resumption::command(std::env::args()));
+    if speaker != Speaker::Text {
+        speaker.tell(&Live::ended(report, goes_on.as_deref()));
+        args.write_report(report)?;
+        return Ok(report.exit_status);
+    }
     let is_clean = report.exit_status == ExitStatus::Restored;
     if !(args.quiet && is_clean) {
         output::say(text::summary(report, &style(args.verbosity())).trim_end());
     }
-    write_report(args, report)?;
-    if report.ledger.is_some() {
-        output::say(&format!("go on with:\n  {}", resumption::command(std::env::args())));
+    args.write_report(report)?;
+    if let Some(command) = goes_on {
+        output::say(&format!("go on with:\n  {command}"));
     }
     Ok(report.exit_status)
-}
-
-/// Writes the report as JSON where that was asked for.
-pub(super) fn write_report(args: &RestoreArgs, report: &Report) -> Result<(), Error> {
-    if let Some(file) = &args.report {
-        std::fs::write(file, json::render(report)?).map_err(|error| {
-            Error::new(ErrorKind::Internal, format!("the report cannot be written: {error}"))
-                .in_file(file)
-                .hint("the restore itself has ended as shown above")
-        })?;
-    }
-    Ok(())
 }
 
 pub(super) fn style(verbosity: Verbosity) -> Style {
@@ -647,7 +646,7 @@ mod tests {
         assert_eq!(options.selection.insertion, Insertion::InOrder);
         assert_eq!(options.settings.on_rejection, OnRejection::StopRun);
         assert_eq!(options.settings.readers, 2);
-        assert_eq!(options.settings.workers, 3);
+        assert_eq!(options.settings.workers, Workers::Fixed(3));
         assert_eq!(options.settings.batch, BatchLimits::new(4, 5 * 1024));
         assert_eq!(options.settings.index_builds, 6);
         assert_eq!(options.mode, Mode::DryRun);
@@ -659,6 +658,26 @@ mod tests {
         assert_eq!(connection.journal, Some(Journal::Off));
         assert_eq!(connection.write_concern, WriteConcern::parse("1").ok());
         assert_eq!(options.told.len(), 14);
+    }
+
+    #[test]
+    fn the_pace_is_found_out_or_said() {
+        let settings = |line| options(line).map(|options| options.settings);
+        let found_out = settings("").expect("parsed");
+        assert_eq!(found_out.workers, Workers::Adaptive { most: 32 });
+        assert_eq!((found_out.rate_limit, found_out.lag_max), (None, None));
+        let said = settings("--workers 4 --rate-limit 5000docs --max-lag 30s").expect("parsed");
+        assert_eq!(said.workers, Workers::Fixed(4));
+        assert_eq!(said.rate_limit.map(|limit| limit.to_string()).as_deref(), Some("5000docs"));
+        assert_eq!(said.lag_max, Some(std::time::Duration::from_secs(30)));
+        let per_collection = settings("--numInsertionWorkersPerCollection 4").expect("parsed");
+        assert_eq!(per_collection.workers, Workers::Fixed(16));
+        assert!(settings("--numInsertionWorkersPerCollection 4 --workers 4").is_err());
+        let error = settings("--rate-limit 5000").expect_err("no unit");
+        assert!(error.contains("5000 of what?"), "{error}");
+        // Large batches leave room for fewer, and take no more memory than they have to.
+        let large = settings("--batch-bytes 16000000").expect("parsed");
+        assert_eq!(large.workers, Workers::Adaptive { most: 8 });
     }
 
     #[test]

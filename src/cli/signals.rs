@@ -1,8 +1,12 @@
 //! The two-step stop: the first signal finishes what is in flight, the second ends at once.
 
+use std::time::Instant;
+
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::output;
+use crate::cli::progress::Speaker;
+use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::load::Stop;
 
@@ -11,6 +15,8 @@ use crate::load::Stop;
 pub(super) enum Voice {
     /// In our own.
     Restorm,
+    /// In our own, as lines of JSON with the time since this moment.
+    RestormJson(Instant),
     /// In those of mongorestore.
     Mongorestore,
 }
@@ -18,7 +24,9 @@ pub(super) enum Voice {
 impl Voice {
     fn stopping(self, signal: &str) -> String {
         match self {
-            Self::Restorm => "stopping: finishing what is in flight; once more aborts".to_owned(),
+            Self::Restorm | Self::RestormJson(_) => {
+                "stopping: finishing what is in flight; once more aborts".to_owned()
+            }
             Self::Mongorestore => {
                 format!("signal '{signal}' received; attempting to shut down")
             }
@@ -27,16 +35,29 @@ impl Voice {
 
     fn aborting(self, signal: &str) -> String {
         match self {
-            Self::Restorm => "aborted; batches in flight are not accounted for".to_owned(),
+            Self::Restorm | Self::RestormJson(_) => {
+                "aborted; batches in flight are not accounted for".to_owned()
+            }
             Self::Mongorestore => {
                 format!("signal '{signal}' received; forcefully terminating")
             }
         }
     }
 
+    /// Says what is said after all else.
+    fn say_last(self, text: &str) {
+        match self {
+            Self::RestormJson(began) => {
+                let error = Error::new(ErrorKind::Interrupted, text);
+                Speaker::Json(began).refuse(&error, self.aborted());
+            }
+            Self::Restorm | Self::Mongorestore => output::say(text),
+        }
+    }
+
     fn aborted(self) -> ExitStatus {
         match self {
-            Self::Restorm => ExitStatus::Interrupted,
+            Self::Restorm | Self::RestormJson(_) => ExitStatus::Interrupted,
             Self::Mongorestore => ExitStatus::Stopped,
         }
     }
@@ -58,7 +79,7 @@ pub(super) fn listen(stop: Stop, voice: Voice, tell: impl Fn(&str) + Send + 'sta
                 _ = terminate.recv() => "terminated",
             };
             if stop.is_requested() {
-                output::say(&voice.aborting(signal));
+                voice.say_last(&voice.aborting(signal));
                 abort(voice.aborted());
             }
             tell(&voice.stopping(signal));

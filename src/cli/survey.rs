@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::cli::connection::{ConnectionArgs, StandardInput, Surroundings};
 use crate::cli::output::{self, Stream};
-use crate::cli::restore::check_writable;
+use crate::cli::reports::check_json;
 use crate::cli::signals::{self, Voice};
 use crate::command::restore::{
     Connection, NamespaceFilter, NamespacePattern, Stop, SurveyDetail, is_uri,
@@ -149,7 +149,7 @@ fn pattern(name: &str) -> NamespacePattern {
 pub(super) async fn run(args: SurveyArgs) -> Result<ExitStatus, Error> {
     let options = args.to_options(&|text| output::say(&format!("warning: {text}")))?;
     if let Some(file) = &args.report {
-        check_writable(file)?;
+        check_json(file)?;
     }
     let stop = Stop::new();
     signals::listen(stop.clone(), Voice::Restorm, output::say);

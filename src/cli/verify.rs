@@ -7,7 +7,8 @@ use clap::Args;
 use crate::cli::connection::{ConnectionArgs, StandardInput, Surroundings, split_positionals};
 use crate::cli::namespaces::NamespaceArgs;
 use crate::cli::output;
-use crate::cli::restore::{at_most, check_writable, differences, style};
+use crate::cli::reports::check_json;
+use crate::cli::restore::{at_most, differences, style};
 use crate::cli::signals::{self, Voice};
 use crate::cli::source::SourceArgs;
 use crate::command::restore::{Connection, IndexPolicy, OptionPolicy, Selection, Stop};
@@ -155,7 +156,7 @@ pub(super) async fn run(args: VerifyArgs) -> Result<ExitStatus, Error> {
     };
     let options = args.to_options(&warn)?;
     if let Some(file) = &args.report {
-        check_writable(file)?;
+        check_json(file)?;
     }
     let stop = Stop::new();
     signals::listen(stop.clone(), Voice::Restorm, output::say);

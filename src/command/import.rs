@@ -17,6 +17,7 @@ use crate::facts::{ExistingDetail, ServerFacts, Topology};
 use crate::load::rejects::{self, Earlier, Rejects};
 use crate::load::{self, Assignment, LoadSettings, Stop};
 use crate::namespace::Namespace;
+use crate::plan::carried::RejectsLength;
 use crate::plan::{self, ExistingPolicy, Insertion, RestorePlan, Selection, Validation};
 use crate::report::{Context, DumpFacts, Observer, OptionValue, Outcome, Report, TargetFacts};
 use crate::target::Target;
@@ -171,7 +172,7 @@ impl Prepared<'_> {
         };
         rejects::check_empty(folder)?;
         let places = plan.collections.iter();
-        let places = places.map(|one| (rejecting::place(one, None), Default::default()));
+        let places = places.map(|one| (rejecting::place(one, None), RejectsLength::default()));
         let run = ObjectId::new();
         let opened = Rejects::open(folder, run, Earlier::Refused, places.collect())?;
         Ok(Some(Arc::new(opened)))

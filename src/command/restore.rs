@@ -22,7 +22,8 @@ use crate::error::{Error, ErrorKind};
 use crate::facts::{ExistingDetail, ServerFacts, Topology};
 use crate::load::{self, Assignment, Ending, Sums};
 pub use crate::load::{
-    DocumentCheck, FailureLimit, LoadSettings, OnRejection, Stop, memory_bytes_max,
+    DocumentCheck, FailureLimit, LoadSettings, OnRejection, RateLimit, Stop, Workers,
+    memory_bytes_max,
 };
 pub use crate::namespace::filter::NamespaceFilter;
 pub use crate::namespace::pattern::{NamespacePattern, Rename};
@@ -340,6 +341,7 @@ impl Prepared<'_> {
         let (tally, ending) = load::load(assignment).await;
         context.outcome = outcome(&ending);
         let mut report = Report::new(&tally, context);
+        report.paced(settings.workers.fixed(), settings.workers.most());
         if kept_in.is_some() {
             report.salvaged(&tally, kept_in);
         }

@@ -15,12 +15,13 @@ use crate::error::{Error, ErrorKind};
 use crate::limits::{FAILURE_SHARE_DOCUMENTS, NARROWED_BYTES_MIN, QUEUE_BATCHES};
 use crate::load::gathered::Gathered;
 use crate::load::ledger::Ledger;
+use crate::load::pacing::Pacing;
 use crate::load::prepare::with_retries;
 use crate::load::rejects::Rejects;
 use crate::load::salvage::Salvage;
 use crate::load::settle::Settling;
 use crate::load::stages::Stages;
-use crate::load::{Assignment, Ending, FailureLimit, LoadSettings, Stop, Sums};
+use crate::load::{Assignment, Ending, FailureLimit, LoadSettings, Stop, Sums, Workers};
 use crate::memory::Budget;
 use crate::plan::users::Content;
 use crate::plan::{CollectionPlan, Creation, Insertion, RestorePlan, Validation};
@@ -47,6 +48,8 @@ pub(super) struct Run<T> {
     pub(super) gathered: Gathered,
     /// What was acknowledged and may still be lost.
     pub(super) settling: Settling,
+    /// How many batches may be in flight.
+    pub(super) pacing: Pacing,
     /// How busy its stages are.
     pub(super) stages: Stages,
     /// The queue that all workers take from, to see what is in it.
@@ -108,14 +111,17 @@ pub(super) struct Inbox {
 }
 
 impl Queues {
-    pub(super) fn new(workers: usize) -> Self {
+    /// Queues for all workers that there may be. Only so many of them get batches of their own,
+    /// which they hold while they wait for a place, as there is memory set aside for.
+    pub(super) fn new(workers: Workers) -> Self {
         let (shared, to_all) = async_channel::bounded(QUEUE_BATCHES);
-        let (own, inboxes) = (0..workers)
+        let (mut own, inboxes): (Vec<_>, _) = (0..workers.most())
             .map(|_| {
                 let (sender, receiver) = async_channel::bounded(1);
                 (sender, Inbox { shared: to_all.clone(), own: receiver })
             })
             .unzip();
+        own.truncate(workers.provided());
         Self { shared, own, inboxes }
     }
 
@@ -173,8 +179,9 @@ impl<T: Target> Run<T> {
             sums,
             began,
         } = assignment;
+        let settings = settings.for_rate();
         let (loaded, to_index) = async_channel::bounded(plan.collections.len().max(1));
-        let buffers = settings.workers + settings.readers + QUEUE_BATCHES;
+        let buffers = settings.workers.most() + settings.readers + QUEUE_BATCHES;
         let queues = Queues::new(settings.workers);
         let run = Self {
             collections: plan.collections.iter().map(|_| Progress::default()).collect(),
@@ -186,6 +193,7 @@ impl<T: Target> Run<T> {
             to_index,
             gathered: Gathered::default(),
             settling: Settling::new(target.acknowledgement()),
+            pacing: Pacing::new(&settings),
             id: ledger.as_ref().map_or_else(ObjectId::new, |ledger| ledger.run()),
             stages: Stages::default(),
             queue: queues.inboxes[0].shared.downgrade(),

@@ -49,7 +49,12 @@ async fn keep_asking<T: Target>(run: &Run<T>) {
         ticks.tick().await;
         match ask(run).await {
             Ok(None) => return,
-            Ok(server) => tell(run, server),
+            Ok(server) => {
+                if let Some(server) = &server {
+                    run.pacing.sampled(server);
+                }
+                tell(run, server);
+            }
             Err(Unanswered) => {}
         }
     }

@@ -3,6 +3,7 @@
 use std::thread;
 
 use crate::clock::{Clock, ReadClocks};
+use crate::load::places::Spent;
 use crate::load::run::Run;
 use crate::sample::{Gauges, Sample, StageTimes};
 
@@ -15,10 +16,6 @@ pub(super) struct Stages {
     pub(super) read: ReadClocks,
     /// A reader waits for room in the queue, or for a collection to be created.
     pub(super) held_back: Clock,
-    /// A worker waits for a batch.
-    pub(super) starved: Clock,
-    /// A worker waits until the rate allows the next batch.
-    pub(super) limited: Clock,
     /// A batch was sent and is not answered for.
     pub(super) sending: Clock,
     /// The server builds indexes.
@@ -28,7 +25,7 @@ pub(super) struct Stages {
 }
 
 impl Stages {
-    fn times(&self) -> StageTimes {
+    fn times(&self, workers: Spent) -> StageTimes {
         let held_back = self.held_back.spent();
         StageTimes {
             reading: self.reading.spent().saturating_sub(held_back),
@@ -36,8 +33,8 @@ impl Stages {
             unpacked: self.read.unpacked.spent(),
             unpacking: self.read.unpacking.spent(),
             held_back,
-            starved: self.starved.spent(),
-            limited: self.limited.spent(),
+            starved: workers.starved,
+            limited: workers.limited,
             sending: self.sending.spent(),
             settling: self.settling.spent(),
             processor: processor_time(),
@@ -59,11 +56,11 @@ impl<T> Run<T> {
             in_flight: self.stages.sending.running(),
             queued: self.queued(),
             queue_room: crate::limits::QUEUE_BATCHES,
-            workers: self.settings.workers,
+            workers: self.pacing.workers(),
             reading: self.stages.reading.running(),
             settling: self.settling.waiting(),
             cores: thread::available_parallelism().map_or(1, usize::from),
         };
-        Sample { gauges, stages: self.stages.times(), server: None }
+        Sample { gauges, stages: self.stages.times(self.pacing.spent()), server: None }
     }
 }

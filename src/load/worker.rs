@@ -38,31 +38,22 @@ const UNAUTHORIZED: i32 = 13;
 
 /// Takes batches until the queues close.
 pub(super) async fn work<T: Target>(run: Arc<Run<T>>, inbox: Inbox) {
-    while let Some(batch) = next(&run, &inbox).await {
+    while let Some((batch, place)) = run.pacing.next(&inbox, || run.goes_on()).await {
         let collection = batch.collection;
         if run.sends(collection) {
+            let began = Instant::now();
             let answer = {
                 let _sending = run.stages.sending.begin();
                 Delivery::new(&run, &batch).deliver().await
             };
-            drop(batch);
+            run.pacing.answered(&batch, began.elapsed());
+            drop((batch, place));
             settle::take_in(&run, answer).await;
         } else {
             run.observe(&Event::Unsent { collection, documents: batch.documents.into() });
-            drop(batch);
+            drop((batch, place));
             run.finish(collection);
         }
-    }
-}
-
-/// The next batch: one of the worker's own first, because nobody else may take it.
-async fn next<T>(run: &Run<T>, inbox: &Inbox) -> Option<Batch> {
-    let _starved = run.stages.starved.begin();
-    tokio::select! {
-        biased;
-        Ok(batch) = inbox.own.recv() => Some(batch),
-        Ok(batch) = inbox.shared.recv() => Some(batch),
-        else => None,
     }
 }
 

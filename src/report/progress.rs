@@ -6,6 +6,7 @@
 
 mod bars;
 mod glance;
+mod json;
 mod lines;
 mod news;
 
@@ -21,18 +22,32 @@ use crate::report::tally::Tally;
 use bars::Bars;
 pub use bars::Columns;
 use glance::Glance;
-use lines::Lines;
+use json::{Feed, JsonLines};
+use lines::{Lines, Pace};
 use news::News;
 
 /// An observer that keeps the tally of a run and shows it.
 pub struct Progress {
+    began: Instant,
     shared: Arc<Mutex<Shared>>,
     display: Mutex<Option<Pulse>>,
 }
 
 struct Shared {
     tally: Tally,
-    news: Option<News>,
+    news: Option<Box<dyn Hear>>,
+}
+
+/// Makes lines of single events.
+trait Hear: Send {
+    /// Makes a line of the event if it is worth one; `tally` has it counted already.
+    fn take_note(&mut self, at: Duration, event: &Event, tally: &Tally);
+
+    /// Adds a line that no event makes.
+    fn tell(&mut self, at: Duration, text: &str);
+
+    /// The lines that have not been shown; they are not kept.
+    fn drain(&mut self) -> Vec<String>;
 }
 
 /// One way of showing a run.
@@ -48,13 +63,28 @@ impl Progress {
     /// Keeps the tally and shows nothing.
     pub fn quiet() -> Self {
         let shared = Shared { tally: Tally::default(), news: None };
-        Self { shared: Arc::new(Mutex::new(shared)), display: Mutex::new(None) }
+        let shared = Arc::new(Mutex::new(shared));
+        Self { began: Instant::now(), shared, display: Mutex::new(None) }
     }
 
     /// A line every few seconds to `out`, and one for everything out of the ordinary. `began` is
     /// the moment from which the times of the events count.
     pub fn lines(began: Instant, out: Box<dyn Write + Send>, verbosity: Verbosity) -> Self {
-        Self::shown(began, Box::new(Lines::new(out)), verbosity)
+        let display = Box::new(Lines::new(out, Pace::Steady));
+        Self::shown(began, display, Box::new(News::new(verbosity)))
+    }
+
+    /// Only a line to `out` for everything out of the ordinary. `began` is the moment from which
+    /// the times of the events count.
+    pub fn news(began: Instant, out: Box<dyn Write + Send>, verbosity: Verbosity) -> Self {
+        let display = Box::new(Lines::new(out, Pace::NewsAlone));
+        Self::shown(began, display, Box::new(News::new(verbosity)))
+    }
+
+    /// JSON lines to `out`, as [`crate::report::live`] describes them. `began` is the moment from
+    /// which the times of the events count.
+    pub fn json(began: Instant, out: Box<dyn Write + Send>) -> Self {
+        Self::shown(began, Box::new(JsonLines::new(out)), Box::new(Feed::default()))
     }
 
     /// Bars on the terminal at standard error, and a line above them for everything out of the
@@ -62,11 +92,12 @@ impl Progress {
     /// `columns` tells how wide that terminal is.
     pub fn bars(began: Instant, columns: Columns, verbosity: Verbosity) -> Self {
         let target = indicatif::ProgressDrawTarget::stderr();
-        Self::shown(began, Box::new(Bars::new(target, columns)), verbosity)
+        let display = Box::new(Bars::new(target, columns));
+        Self::shown(began, display, Box::new(News::new(verbosity)))
     }
 
-    fn shown(began: Instant, mut display: Box<dyn Show>, verbosity: Verbosity) -> Self {
-        let shared = Shared { tally: Tally::default(), news: Some(News::new(verbosity)) };
+    fn shown(began: Instant, mut display: Box<dyn Show>, news: Box<dyn Hear>) -> Self {
+        let shared = Shared { tally: Tally::default(), news: Some(news) };
         let shared = Arc::new(Mutex::new(shared));
         let seen = Arc::clone(&shared);
         let pulse = Pulse::start(BARS_INTERVAL, move |beat| {
@@ -75,13 +106,13 @@ impl Progress {
                 display.end();
             }
         });
-        Self { shared, display: Mutex::new(Some(pulse)) }
+        Self { began, shared, display: Mutex::new(Some(pulse)) }
     }
 
     /// Shows a line that no event makes, above the bars where there are any.
     pub fn tell(&self, text: &str) {
         if let Some(news) = &mut lock(&self.shared).news {
-            news.tell(text);
+            news.tell(self.began.elapsed(), text);
         }
     }
 
@@ -116,7 +147,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn show(at: Duration, shared: &Mutex<Shared>, display: &mut dyn Show) {
     let (glance, news) = {
         let mut shared = lock(shared);
-        let news = shared.news.as_mut().map(News::drain).unwrap_or_default();
+        let news = shared.news.as_mut().map(|news| news.drain()).unwrap_or_default();
         (Glance::of(&shared.tally, at), news)
     };
     display.show(at, &glance, &news);

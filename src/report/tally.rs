@@ -5,6 +5,7 @@ pub mod counts;
 mod extent;
 pub mod special;
 pub mod stream;
+pub mod workers;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ pub use collection::{CollectionTally, Failures, IndexState, IndexTally, State};
 pub use counts::{Balance, Counts, PhaseTimes};
 pub use special::{OplogTally, UsersTally};
 pub use stream::OneStream;
+pub use workers::{WorkersDecision, WorkersTally};
 
 use crate::report::bound::Bounds;
 use crate::report::event::{Event, Phase, PlannedCollection};
@@ -48,6 +50,7 @@ pub struct Tally {
     /// The one stream that all documents come from, where they do.
     stream: Option<OneStream>,
     special: special::Special,
+    workers: WorkersTally,
 }
 
 /// Something a person should know.
@@ -68,8 +71,11 @@ impl Tally {
                 self.stream = Some(OneStream { bytes: *bytes, compressed: *compressed });
             }
             Event::PhaseBegan(phase) => self.begin_phase(at, *phase),
-            Event::PrepareBegan { .. } | Event::Prepared { .. } | Event::WorkersChanged { .. } => {}
+            Event::PrepareBegan { .. } | Event::Prepared { .. } => {}
             Event::Sampled(sample) => self.sampled(at, sample),
+            Event::WorkersChanged { workers, reason } => {
+                self.workers.change(at, *workers, reason);
+            }
             Event::Read { .. }
             | Event::Carried { .. }
             | Event::Written { .. }
@@ -282,6 +288,11 @@ impl Tally {
     /// What became of the oplog, where one is replayed.
     pub fn oplog(&self) -> Option<&OplogTally> {
         self.special.oplog.as_ref()
+    }
+
+    /// How many batches were in flight, and why that changed.
+    pub fn workers(&self) -> &WorkersTally {
+        &self.workers
     }
 
     /// What is lost of the dump outside any collection.

@@ -1,7 +1,7 @@
 //! The report for people: a verdict, what it rests on, and the exit status.
 
-mod special;
-mod survey;
+pub(super) mod special;
+pub(super) mod survey;
 mod table;
 mod verification;
 
@@ -19,6 +19,7 @@ use crate::report::lost::Lost;
 use crate::report::survey::SurveyReport;
 use crate::report::value::{CollectionState, Outcome, Report, Skipped};
 use crate::report::verification::VerifyReport;
+use crate::report::workers::WorkersReport;
 
 /// The width of the labels on the left.
 const LABEL_COLUMNS: usize = 11;
@@ -43,10 +44,14 @@ pub enum Colour {
     Always,
 }
 
-#[derive(Clone, Copy)]
-enum Paint {
+/// How good something is; the numbers are those of the colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Paint {
+    /// As it should be.
     Good = 32,
+    /// Not all of it.
     Doubtful = 33,
+    /// Something is missing.
     Bad = 31,
 }
 
@@ -162,43 +167,8 @@ impl Summary {
     }
 
     fn verdict(&mut self, report: &Report) {
-        if !report.is_balanced {
-            let rest = ": the counts do not add up, which is a defect of this program; please \
-                        report it together with the JSON report";
-            self.painted(Paint::Bad, "INTERNAL ERROR", rest);
-        }
-        let totals = &report.totals;
-        let documents = documents(report);
-        let time = duration(report.times.total);
-        match (&report.outcome, report.exit_status) {
-            (Outcome::Stopped { error }, _) => {
-                let rest = format!(" after {time}: {}", one_line(error));
-                self.painted(Paint::Bad, "STOPPED", &rest);
-            }
-            (Outcome::Interrupted, _) => {
-                let rest = format!(
-                    " after {time} at {}: {documents}, batches in flight were finished",
-                    percent(totals.fraction_done)
-                );
-                self.painted(Paint::Doubtful, "INTERRUPTED", &rest);
-            }
-            (Outcome::Finished, ExitStatus::Restored) => {
-                let collections = counted(totals.collections as u64, "collection", "collections");
-                let rest = format!(": {collections} restored, {documents} in {time}");
-                self.painted(Paint::Good, "OK", &rest);
-            }
-            (Outcome::Finished, ExitStatus::Difference) => {
-                let rest = format!(": {}; {documents} in {time}", verification::differing(report));
-                self.painted(Paint::Bad, "DIFFERENT", &rest);
-            }
-            (Outcome::Finished, ExitStatus::Failures) => {
-                let rest = format!(": {}; {documents} in {time}", failures(report));
-                self.painted(Paint::Doubtful, "FINISHED WITH FAILURES", &rest);
-            }
-            (Outcome::Finished, _) => {
-                let rest = format!(": {}; {documents} in {time}", missing(report));
-                self.painted(Paint::Bad, "NOT COMPLETE", &rest);
-            }
+        for Verdict { paint, loud, rest } in verdicts(report) {
+            self.painted(paint, loud, &rest);
         }
     }
 
@@ -245,12 +215,24 @@ impl Summary {
             );
             self.fact("indexes", &builds);
         }
+        self.workers(&report.workers);
         self.latency(&report.latency);
         self.bound(report);
         self.special(report);
         if totals.retries > 0 {
             self.fact("retries", &count(totals.retries));
         }
+    }
+
+    /// How many batches were in flight, where that was found out.
+    fn workers(&mut self, workers: &WorkersReport) {
+        if workers.decisions.is_empty() {
+            return;
+        }
+        let (fewest, most, last) = (workers.fewest, workers.most, workers.last);
+        let kind = if workers.fixed.is_some() { "fixed" } else { "adaptive" };
+        let range = if fewest == most { String::new() } else { format!(", {fewest} to {most}") };
+        self.fact("workers", &format!("{kind}{range}, {last} at the end"));
     }
 
     fn latency(&mut self, latency: &Quantiles) {
@@ -460,6 +442,58 @@ fn wrap(text: &str, width: usize, indent: usize) -> String {
     lines
 }
 
+/// What a run came to, in a line.
+pub(super) struct Verdict {
+    /// How good that is.
+    pub(super) paint: Paint,
+    /// The word for it.
+    pub(super) loud: &'static str,
+    /// What follows the word, with its punctuation.
+    pub(super) rest: String,
+}
+
+/// What a run came to, and before that whether this program counted wrong.
+pub(super) fn verdicts(report: &Report) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    if !report.is_balanced {
+        let rest = ": the counts do not add up, which is a defect of this program; please report \
+                    it together with the JSON report";
+        verdicts.push(Verdict { paint: Paint::Bad, loud: "INTERNAL ERROR", rest: rest.to_owned() });
+    }
+    let totals = &report.totals;
+    let documents = documents(report);
+    let time = duration(report.times.total);
+    let (paint, loud, rest) = match (&report.outcome, report.exit_status) {
+        (Outcome::Stopped { error }, _) => {
+            (Paint::Bad, "STOPPED", format!(" after {time}: {}", one_line(error)))
+        }
+        (Outcome::Interrupted, _) => {
+            let done = percent(totals.fraction_done);
+            let rest =
+                format!(" after {time} at {done}: {documents}, batches in flight were finished");
+            (Paint::Doubtful, "INTERRUPTED", rest)
+        }
+        (Outcome::Finished, ExitStatus::Restored) => {
+            let collections = counted(totals.collections as u64, "collection", "collections");
+            (Paint::Good, "OK", format!(": {collections} restored, {documents} in {time}"))
+        }
+        (Outcome::Finished, ExitStatus::Difference) => {
+            let rest = format!(": {}; {documents} in {time}", verification::differing(report));
+            (Paint::Bad, "DIFFERENT", rest)
+        }
+        (Outcome::Finished, ExitStatus::Failures) => {
+            let rest = format!(": {}; {documents} in {time}", failures(report));
+            (Paint::Doubtful, "FINISHED WITH FAILURES", rest)
+        }
+        (Outcome::Finished, _) => {
+            let rest = format!(": {}; {documents} in {time}", missing(report));
+            (Paint::Bad, "NOT COMPLETE", rest)
+        }
+    };
+    verdicts.push(Verdict { paint, loud, rest });
+    verdicts
+}
+
 /// The documents that arrived, in a few words.
 fn documents(report: &Report) -> String {
     let inserted = counted(report.balance.inserted, "document", "documents");
@@ -501,7 +535,7 @@ fn missing(report: &Report) -> String {
 }
 
 /// The server's name for a code that inserts are refused with (`error_codes.yml` of the server).
-fn code_name(code: i32) -> Option<&'static str> {
+pub(super) fn code_name(code: i32) -> Option<&'static str> {
     match code {
         2 => Some("BadValue"),
         9 => Some("FailedToParse"),

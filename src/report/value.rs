@@ -20,6 +20,7 @@ use crate::report::tally::{
 };
 use crate::report::timeline::{Point, Timeline};
 use crate::report::verification::{Agreement, Verification};
+use crate::report::workers::WorkersReport;
 
 /// The name and version of the JSON form; a change that breaks readers raises the number.
 pub const SCHEMA: &str = "restorm.report/1";
@@ -138,6 +139,8 @@ pub struct Report {
     pub timeline: TimelineReport,
     /// What the run waited for most; nothing where it was too short to tell.
     pub bound_by: Option<BoundBy>,
+    /// How many batches were in flight.
+    pub workers: WorkersReport,
     /// Where documents were written to.
     pub target: TargetFacts,
     /// Where documents came from.
@@ -418,6 +421,7 @@ impl Report {
             latency: tally.latencies().quantiles(),
             timeline: TimelineReport::new(tally.timeline()),
             bound_by: tally.bounds().verdict(),
+            workers: WorkersReport::new(tally),
             target: context.target,
             dump: context.dump,
             options: context.options,
@@ -433,6 +437,11 @@ impl Report {
         };
         report.exit_status = report.judge();
         report
+    }
+
+    /// Notes how many batches might have been in flight, and the number where it was fixed.
+    pub fn paced(&mut self, fixed: Option<usize>, max: usize) {
+        self.workers.limit(fixed, max);
     }
 
     /// Notes that damage was to be read around, and where what is lost is kept.

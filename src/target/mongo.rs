@@ -26,6 +26,8 @@ pub mod survey;
 pub mod uri;
 mod uuids;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bson::{Bson, Document, RawBson, RawDocumentBuf, Uuid, doc};
@@ -67,6 +69,8 @@ pub struct MongoTarget {
     keeps_zero_timestamps: bool,
     /// Whether `createIndexes` is asked to ignore options it does not know.
     ignores_unknown_index_options: bool,
+    /// Whether this user may not ask how the server stands.
+    status_refused: Arc<AtomicBool>,
     /// What is not sent, because the server is known to refuse it.
     left_out: LeftOut,
     /// The members that must be ready before an index is committed, where that was asked for.

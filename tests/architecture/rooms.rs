@@ -54,6 +54,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("futures_util", &["load", "target", "command::verify", "command::survey"]),
     ("rayon", &["load", "command", "seed"]),
     ("indicatif", &["report::progress"]),
+    ("maud", &["report::html"]),
     ("prometheus_client", &["report::metrics"]),
     ("hyper", &["exporter"]),
     ("hyper_util", &["exporter"]),

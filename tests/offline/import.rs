@@ -105,7 +105,7 @@ fn what_cannot_begin_is_told_before_anything_is_sent() {
     let folder = tempfile::tempdir().expect("a folder");
     for (arguments, status, words) in [
         (&["missing.json"][..], 1, "cannot be opened: No such file"),
-        (&["."], 2, "the collection is not named"),
+        (&["-"], 2, "the collection is not named"),
         (&[".", "-c", "c"], 1, "is a folder"),
         (&["a.json", "b.json"], 2, "--collection"),
         (&["--type", "csv", "a.csv"], 2, "tables are not read yet"),

@@ -19,7 +19,7 @@ use restorm::dump::{CollectionMetadata, Compression};
 use restorm::facts::ServerFacts;
 use restorm::frame::Frame;
 use restorm::load::rejects::{Earlier, Place, Rejects};
-use restorm::load::{self, Assignment, Ending, Ledger, LoadSettings, Stop};
+use restorm::load::{self, Assignment, Ending, Ledger, LoadSettings, Stop, Workers};
 use restorm::namespace::Namespace;
 use restorm::plan::{self, Creation, RestorePlan, Selection};
 use restorm::report::{Silent, Tally};
@@ -481,7 +481,7 @@ fn nothing_is_lost_or_doubled_however_often_tool_and_server_end() {
         });
         let settings = LoadSettings {
             readers: chance.between(1, 3),
-            workers: chance.between(1, 5),
+            workers: Workers::Fixed(chance.between(1, 5)),
             batch: BatchLimits::new(chance.between(1, 20), chance.between(300, 3000)),
             zero_timestamps: ZeroTimestamps::Kept,
             ..LoadSettings::default()

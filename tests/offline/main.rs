@@ -26,4 +26,5 @@ mod mixed_schema;
 mod mongorestore;
 mod options;
 mod salvage;
+mod shown;
 mod simulation;

@@ -14,7 +14,9 @@ use restorm::command::restore::{Destination, OplogOptions, RestoreOptions, Resto
 use restorm::dump::writer::archive::{ArchiveWriter, ArchivedCollection};
 use restorm::dump::{ArchivePlace, CollectionMetadata, Compression, Dump, Inventory, Location};
 use restorm::facts::ServerFacts;
-use restorm::load::{self, Assignment, DocumentCheck, Ending, LoadSettings, OnRejection, Stop};
+use restorm::load::{
+    self, Assignment, DocumentCheck, Ending, LoadSettings, OnRejection, Stop, Workers,
+};
 use restorm::namespace::Namespace;
 use restorm::plan::{self, Selection};
 use restorm::report::{Silent, Tally, tally};
@@ -280,7 +282,9 @@ fn run(inventory: &Inventory, runtime: &tokio::runtime::Runtime) -> (Tally, Endi
         failure_limit: None,
         memory: restorm::limits::MEMORY_DEFAULT,
         readers: 2,
-        workers: 2,
+        workers: Workers::Fixed(2),
+        rate_limit: None,
+        lag_max: None,
         batch: BatchLimits::new(50, 10_000),
         index_builds: 2,
         zero_timestamps: ZeroTimestamps::Detoured,

@@ -9,7 +9,9 @@ use bson::{Bson, Document, RawBson, RawDocumentBuf, Uuid, doc};
 use restorm::batch::{Batch, BatchLimits, ZeroTimestamps};
 use restorm::dump::Dump;
 use restorm::facts::ServerFacts;
-use restorm::load::{self, Assignment, DocumentCheck, Ending, LoadSettings, OnRejection, Stop};
+use restorm::load::{
+    self, Assignment, DocumentCheck, Ending, LoadSettings, OnRejection, Stop, Workers,
+};
 use restorm::namespace::Namespace;
 use restorm::plan::{self, Insertion, Selection};
 use restorm::report::{Silent, Tally};
@@ -175,7 +177,9 @@ fn load(manner: Manner, understands: bool, insertion: Insertion) -> (Arc<Strict>
     let settings = LoadSettings {
         memory: restorm::limits::MEMORY_DEFAULT,
         readers: 1,
-        workers: 4,
+        workers: Workers::Fixed(4),
+        rate_limit: None,
+        lag_max: None,
         batch: BatchLimits::new(7, 10_000),
         index_builds: 1,
         zero_timestamps: ZeroTimestamps::Kept,

@@ -8,6 +8,7 @@ mod dump;
 mod target;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,8 @@ use restorm::facts::{ExistingCollection, ServerFacts};
 use restorm::limits::RETRY_FOR;
 use restorm::load::rejects::{Earlier, Place, Rejects};
 use restorm::load::{
-    self, Assignment, DocumentCheck, Ending, FailureLimit, LoadSettings, OnRejection, Stop,
+    self, Assignment, DocumentCheck, Ending, FailureLimit, LoadSettings, OnRejection, RateLimit,
+    Stop, Workers,
 };
 use restorm::namespace::Namespace;
 use restorm::plan::carried::RejectsLength;
@@ -92,7 +94,21 @@ fn draw(root: &std::path::Path, chance: &mut Chance) -> Scenario {
     };
     let settings = LoadSettings {
         readers: chance.between(1, 3),
-        workers: chance.between(1, 5),
+        workers: if chance.percent(50) {
+            Workers::Adaptive { most: chance.between(1, 8) }
+        } else {
+            Workers::Fixed(chance.between(1, 5))
+        },
+        rate_limit: chance.percent(10).then(|| {
+            let number = u64::try_from(chance.between(20, 2000)).expect("few");
+            let number = NonZeroU64::new(number).expect("some");
+            if chance.percent(50) {
+                RateLimit::Documents(number)
+            } else {
+                RateLimit::Bytes(number.saturating_mul(number))
+            }
+        }),
+        lag_max: None,
         batch: BatchLimits::new(chance.between(1, 40), chance.between(300, 4000)),
         index_builds: chance.between(1, 3),
         zero_timestamps: ZeroTimestamps::Kept,

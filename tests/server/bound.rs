@@ -2,6 +2,7 @@
 
 use crate::support::dump::Dump;
 use crate::support::proxy::Proxy;
+use crate::support::raw;
 use crate::support::{Restore, Restored, Server, lacks};
 use mongodb::bson::doc;
 use serde_json::Value;
@@ -139,4 +140,29 @@ fn a_user_who_may_not_ask_is_told_which_role_tells_more() {
     let (by, evidence) = verdict(Restore::new(&uri, dump.path()).args(&SMALL).run());
     assert_eq!(by, "server", "{evidence}");
     assert!(evidence.contains("role clusterMonitor"), "{evidence}");
+}
+
+#[test]
+fn index_builds_tell_how_far_they_are() {
+    if lacks("fail point in the middle of an index build", [4, 4]) {
+        return;
+    }
+    let server = Server::private(&["--setParameter", "enableTestCommands=1"]);
+    let point = |mode: &str| {
+        let point = "hangAfterIndexBuildDumpsInsertsFromBulk";
+        server.run("admin", doc! { "configureFailPoint": point, "mode": mode });
+    };
+    point("alwaysOn");
+    let document = |number| raw::document(&[raw::int("_id", number), raw::int("n", number)]);
+    let documents = (0..4000).map(document);
+    let documents: Vec<_> = documents.collect();
+    let index = serde_json::json!({ "v": 2, "key": { "n": 1 }, "name": "n_1" });
+    let metadata = serde_json::json!({ "options": {}, "indexes": [index] });
+    let dump = Dump::new().with("shop", "c", &documents).described("shop", "c", &metadata);
+    let running = Restore::new(server.uri(), dump.path()).start();
+    std::thread::sleep(Duration::from_secs(9));
+    point("off");
+    let restored = running.finish().ended(0);
+    let told = |line: &&str| line.contains("shop.c builds n_1 (") && line.contains(" 75 %, ETA ");
+    assert!(restored.stderr.lines().any(|line| told(&line)), "{}", restored.stderr);
 }

@@ -72,7 +72,7 @@ fn a_stop_handle_ends_the_run_and_the_report_adds_up() {
     };
     connection.write_concern = Some(WriteConcern::parse("1").unwrap());
     let mut options = RestoreOptions::new(dump.path(), Destination::Server(connection));
-    options.settings.workers = 1;
+    options.settings.workers = restorm::Workers::Fixed(1);
     options.settings.batch = restorm::BatchLimits::new(50, 1 << 20);
     let (sender, written) = channel();
     let restore = Run::new(options).observed_by(Arc::new(AfterBatches(sender)));

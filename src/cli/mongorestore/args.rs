@@ -8,8 +8,7 @@ use crate::limits::{WORKERS_DEFAULT, WORKERS_MAX};
 /// Options of mongorestore whose meaning restorm covers by others.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DropInArgs {
-    /// Batches in flight for each collection that is read: with -j times as many, --workers grows
-    /// to them
+    /// Batches in flight for each collection that is read: --workers with -j times as many
     #[arg(long, alias = "numInsertionWorkersPerCollection", value_name = "N")]
     #[arg(value_parser = at_most(WORKERS_MAX), conflicts_with = "workers")]
     #[arg(help_heading = "How it is done")]
@@ -17,11 +16,11 @@ pub struct DropInArgs {
 }
 
 impl DropInArgs {
-    /// Batches in flight where `--workers` does not say it: all workers write any collection, so
-    /// what was asked for each of them adds up, and never to less than the default.
-    pub(in crate::cli) fn workers(&self, parallel_collections: usize) -> usize {
-        let each = self.insertion_workers_per_collection.unwrap_or(1);
-        each.saturating_mul(parallel_collections).clamp(WORKERS_DEFAULT, WORKERS_MAX)
+    /// Batches in flight, where a number was asked for: all workers write any collection, so what
+    /// was asked for each of them adds up, and to no less than any server has room for.
+    pub(in crate::cli) fn workers(&self, parallel_collections: usize) -> Option<usize> {
+        let each = self.insertion_workers_per_collection?;
+        Some(each.saturating_mul(parallel_collections).clamp(WORKERS_DEFAULT, WORKERS_MAX))
     }
 }
 
@@ -30,12 +29,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workers_add_up_to_no_less_than_the_default() {
+    fn workers_add_up_to_no_less_than_there_is_room_for() {
         for (each, parallel, expected) in [
-            (None, 4, WORKERS_DEFAULT),
-            (Some(1), 4, WORKERS_DEFAULT),
-            (Some(4), 4, 16),
-            (Some(1024), 256, WORKERS_MAX),
+            (None, 4, None),
+            (Some(1), 4, Some(WORKERS_DEFAULT)),
+            (Some(4), 4, Some(16)),
+            (Some(1024), 256, Some(WORKERS_MAX)),
         ] {
             let args = DropInArgs { insertion_workers_per_collection: each };
             assert_eq!(args.workers(parallel), expected, "{each:?} {parallel}");

@@ -91,7 +91,7 @@ fn an_array_is_asked_for_and_ends() {
 #[test]
 fn several_values_on_a_line_are_told_apart() {
     assert_eq!(values(b"{} {\"a\":1}{\"b\""), (vec![0..2, 3..10], 10));
-    assert_eq!(values(b"nope "), (vec![0..4], 4));
+    assert_eq!(values(b"nope {}"), (vec![0..4, 5..7], 7));
 }
 
 proptest! {

@@ -7,7 +7,8 @@ use crate::report::bound::Bound;
 use crate::report::event::{OplogTime, Phase};
 use crate::report::format::{duration, one_line, percent, remaining};
 use crate::report::rate::Rate;
-use crate::report::tally::{CollectionTally, IndexTally, State, Tally};
+use crate::report::tally::{Balance, CollectionTally, IndexTally, State, Tally};
+use crate::sample::Gauges;
 
 /// How far a run is.
 #[derive(Clone, Debug)]
@@ -21,6 +22,12 @@ pub(super) struct Glance {
     pub(super) bytes: (u64, Option<u64>),
     /// Documents the server took.
     pub(super) inserted: u64,
+    /// What became of the documents that were read.
+    pub(super) balance: Balance,
+    /// Batches and commands that were sent again.
+    pub(super) retries: u64,
+    /// What there is of the run, as it last told.
+    pub(super) gauges: Gauges,
     /// What the run waits for, and why that is believed, if there is any telling.
     pub(super) bound: Option<(Bound, String)>,
     /// The rate now.
@@ -92,6 +99,9 @@ impl Glance {
             fraction: tally.fraction_known(),
             bytes: (tally.counts().bytes_acknowledged, tally.bytes_expected()),
             inserted: tally.counts().inserted,
+            balance: tally.balance(),
+            retries: tally.counts().retries,
+            gauges: tally.sample().map(|sample| sample.gauges).unwrap_or_default(),
             bound: tally.bounds().now(),
             rate: tally.rate(at),
             time_left: tally.time_left(at),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Show;
 use super::glance::{Glance, Work, bound, building, percent_known, time_left};
-use crate::limits::PROGRESS_LINE_INTERVAL;
+use crate::limits::{BOUND_LINE_INTERVAL, PROGRESS_LINE_INTERVAL};
 use crate::report::bound::Bound;
 use crate::report::event::Phase;
 use crate::report::format::{byte_rate, bytes, count, counted, whole};
@@ -16,24 +16,37 @@ const NAMES_MAX: usize = 2;
 /// Shows a run line by line.
 pub(super) struct Lines {
     out: Box<dyn Write + Send>,
+    pace: Pace,
     said: Duration,
-    /// What the run was said to be bound by.
-    bound: Option<Bound>,
+    /// What the run was last said to be bound by, and when.
+    bound: Option<(Bound, Duration)>,
+}
+
+/// Whether lines come at a steady pace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Every few seconds.
+    Steady,
+    /// Only when there is news.
+    NewsAlone,
 }
 
 impl Lines {
     /// Writes to `out`; what cannot be written is lost, because a closed log must not end a run.
-    pub(super) fn new(out: Box<dyn Write + Send>) -> Self {
-        Self { out, said: Duration::ZERO, bound: None }
+    pub(super) fn new(out: Box<dyn Write + Send>, pace: Pace) -> Self {
+        Self { out, pace, said: Duration::ZERO, bound: None }
     }
 
-    /// What the run waits for, whenever that has changed.
-    fn bound(&mut self, glance: &Glance) -> Option<String> {
-        let by = glance.bound.as_ref().map(|(by, _)| *by);
-        if glance.phase == Some(Phase::Ended) || by.is_none() || self.bound == by {
+    /// What the run waits for, whenever that has changed and every now and then.
+    fn bound(&mut self, at: Duration, glance: &Glance) -> Option<String> {
+        let by = glance.bound.as_ref().map(|(by, _)| *by)?;
+        let is_known = self.bound.is_some_and(|(said, since)| {
+            said == by && at.saturating_sub(since) < BOUND_LINE_INTERVAL
+        });
+        if glance.phase == Some(Phase::Ended) || is_known {
             return None;
         }
-        self.bound = by;
+        self.bound = Some((by, at));
         bound(glance)
     }
 }
@@ -45,9 +58,10 @@ impl Show for Lines {
             text.push_str(line);
             text.push('\n');
         }
-        if at.saturating_sub(self.said) >= PROGRESS_LINE_INTERVAL {
+        let is_due = at.saturating_sub(self.said) >= PROGRESS_LINE_INTERVAL;
+        if is_due && self.pace == Pace::Steady {
             self.said = at;
-            for line in line(glance).into_iter().chain(self.bound(glance)) {
+            for line in line(glance).into_iter().chain(self.bound(at, glance)) {
                 text.push_str(&line);
                 text.push('\n');
             }
@@ -136,7 +150,7 @@ mod tests {
     /// The lines of a run that is looked at every half second until `end`.
     fn shown(events: &[(u64, Event)], end: u64) -> String {
         let paper = Paper::default();
-        let mut lines = Lines::new(Box::new(paper.clone()));
+        let mut lines = Lines::new(Box::new(paper.clone()), Pace::Steady);
         let mut tally = Tally::default();
         let mut events = events.iter().peekable();
         for half in 0..=end * 2 {
@@ -179,6 +193,19 @@ mod tests {
                  nothing acknowledged for 7.0 s  shop.orders",
             ]
         );
+    }
+
+    #[test]
+    fn without_a_pace_only_news_is_shown() {
+        let paper = Paper::default();
+        let mut lines = Lines::new(Box::new(paper.clone()), Pace::NewsAlone);
+        let mut tally = Tally::default();
+        for (second, event) in loading() {
+            tally.apply(seconds(second), &event);
+        }
+        lines.show(seconds(9), &Glance::of(&tally, seconds(9)), &["failed: x".to_owned()]);
+        lines.show(seconds(19), &Glance::of(&tally, seconds(19)), &[]);
+        assert_eq!(paper.text(), "failed: x\n");
     }
 
     #[test]

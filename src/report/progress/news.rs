@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::Hear;
 use crate::report::Verbosity;
 use crate::report::event::Event;
 use crate::report::format::{bytes, counted, duration, one_line};
@@ -9,7 +10,7 @@ use crate::report::tally::{CollectionTally, Tally};
 use crate::report::text::about;
 
 /// The least time between two lines about retries; a server in trouble makes many.
-const RETRY_LINE_INTERVAL: Duration = Duration::from_secs(1);
+pub(super) const RETRY_LINE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Lines that have not been shown yet.
 #[derive(Debug)]
@@ -25,19 +26,18 @@ impl News {
     pub(super) fn new(verbosity: Verbosity) -> Self {
         Self { verbosity, lines: Vec::new(), retry_said: None, retries_unsaid: 0 }
     }
+}
 
-    /// The lines that have not been shown; they are not kept.
-    pub(super) fn drain(&mut self) -> Vec<String> {
+impl Hear for News {
+    fn drain(&mut self) -> Vec<String> {
         std::mem::take(&mut self.lines)
     }
 
-    /// Adds a line that no event makes.
-    pub(super) fn tell(&mut self, text: &str) {
+    fn tell(&mut self, _at: Duration, text: &str) {
         self.lines.push(one_line(text));
     }
 
-    /// Makes a line of the event if a person wants one; `tally` has it counted already.
-    pub(super) fn take_note(&mut self, at: Duration, event: &Event, tally: &Tally) {
+    fn take_note(&mut self, at: Duration, event: &Event, tally: &Tally) {
         let about = |collection: usize, text: &str| match tally.collections().get(collection) {
             Some(tally) => about(tally.namespace(), text),
             None => one_line(text),
@@ -79,7 +79,9 @@ impl News {
             _ => {}
         }
     }
+}
 
+impl News {
     fn is_verbose(&self) -> bool {
         self.verbosity == Verbosity::Verbose
     }

@@ -10,7 +10,7 @@ use crate::report::value::{CollectionState, Report};
 const NAMES_MAX: usize = 8;
 
 /// What became of users and roles: their numbers, and in a second line their names.
-pub(super) fn users(tally: &UsersTally, verbosity: Verbosity) -> Vec<String> {
+pub(in crate::report) fn users(tally: &UsersTally, verbosity: Verbosity) -> Vec<String> {
     let users = counted(tally.users.len() as u64, "user", "users");
     let roles = counted(tally.roles.len() as u64, "role", "roles");
     let state = match (tally.state, &tally.error) {
@@ -41,7 +41,7 @@ pub(super) fn users(tally: &UsersTally, verbosity: Verbosity) -> Vec<String> {
 }
 
 /// How far the oplog was replayed.
-pub(super) fn oplog(tally: &OplogTally) -> String {
+pub(in crate::report) fn oplog(tally: &OplogTally) -> String {
     let (Some(first), Some(last)) = (tally.first, tally.last) else {
         return match tally.state {
             Progress::Done => "no entry to apply".to_owned(),

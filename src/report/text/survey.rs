@@ -190,7 +190,7 @@ impl Summary {
 }
 
 /// What a server is, in one line.
-fn server(server: &SurveyedServer) -> String {
+pub(in crate::report) fn server(server: &SurveyedServer) -> String {
     let mut parts = vec![format!("{} {}", server.product, one_line(&server.version))];
     parts.extend(server.storage_engine.as_deref().map(one_line));
     let of = |number: Option<u64>, one: &str, many: &str| {

@@ -159,6 +159,14 @@ pub(crate) fn clean() -> Report {
     events.sort_by_key(|(at, _)| *at);
     end(&mut events, 10_200, 1, &[]);
     end(&mut events, 40_200, 0, &["a_1_b_-1", "c_1"]);
+    for (at, workers, reason) in [
+        (200, 2, "the beginning"),
+        (300, 4, "to see whether more are faster"),
+        (400, 8, "4 brought 60 % more than 2"),
+        (600, 4, "8 brought 1 % more than 4"),
+    ] {
+        events.push((at, Event::WorkersChanged { workers, reason: reason.into() }));
+    }
     events.push((40_200, Event::PhaseBegan(Phase::Indexes)));
     events.push((47_200, Event::PhaseBegan(Phase::Views)));
     events.push((47_300, Event::CollectionEnded { collection: 2 }));

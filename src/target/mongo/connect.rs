@@ -1,6 +1,7 @@
 //! From a connection string to a connected client.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bson::{RawDocumentBuf, rawdoc};
@@ -220,6 +221,7 @@ impl MongoTarget {
             write_concern,
             topology: Topology::Standalone,
             has_journal: true,
+            status_refused: Arc::default(),
             acknowledgement: Acknowledgement::Durable,
             answer_within: connection.answer_within,
             keeps_zero_timestamps: false,

@@ -3,6 +3,7 @@
 //! They come from `serverStatus`, which needs the role `clusterMonitor` or a wider one, and from
 //! `hello`, which anybody may ask.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bson::{Bson, Document, doc};
@@ -28,11 +29,28 @@ const LEFT_OUT: [&str; 10] = [
 impl MongoTarget {
     /// How the server stands.
     pub(super) async fn ask_status(&self) -> Result<ServerSample, TargetError> {
-        let mut command = doc! { "serverStatus": 1 };
-        command.extend(LEFT_OUT.map(|part| (part.to_owned(), Bson::from(0))));
-        let status = self.run("admin", command).await?;
+        let status = self.server_status().await?;
         let hello = self.hello().await?;
         Ok(sample(&status, &hello))
+    }
+
+    /// What `serverStatus` says; nothing where this user may not ask, which is found out once,
+    /// because a server logs each attempt.
+    async fn server_status(&self) -> Result<Document, TargetError> {
+        /// `Unauthorized`.
+        const UNAUTHORIZED: i32 = 13;
+        if self.status_refused.load(Ordering::Relaxed) {
+            return Ok(Document::new());
+        }
+        let mut command = doc! { "serverStatus": 1 };
+        command.extend(LEFT_OUT.map(|part| (part.to_owned(), Bson::from(0))));
+        match self.run("admin", command).await {
+            Err(error) if error.code == Some(UNAUTHORIZED) => {
+                self.status_refused.store(true, Ordering::Relaxed);
+                Ok(Document::new())
+            }
+            other => other,
+        }
     }
 }
 

@@ -17,7 +17,13 @@ pub(crate) struct ReplicaSet {
 impl ReplicaSet {
     /// Starts a set with this number of members and waits for its primary. Elections are quick.
     pub(crate) fn of(count: usize) -> Self {
-        let members: Vec<_> = (0..count).map(|_| Mongod::start(&["--replSet", "rs0"])).collect();
+        Self::with(count, &[])
+    }
+
+    /// The same with further arguments for each mongod.
+    pub(crate) fn with(count: usize, arguments: &[&str]) -> Self {
+        let arguments = [&["--replSet", "rs0"], arguments].concat();
+        let members: Vec<_> = (0..count).map(|_| Mongod::start(&arguments)).collect();
         let hosts: Vec<_> = (0_i32..)
             .zip(&members)
             .map(|(id, member)| doc! { "_id": id, "host": member.address() })
