@@ -82,7 +82,8 @@ impl Cutter {
                 stream.advance(1);
                 Layout::Array
             }
-            JsonLayout::Array if stream.ahead().is_empty() => Layout::Array,
+            // A text without anything in it holds no documents, and no array that ends too early.
+            JsonLayout::Array if stream.ahead().is_empty() => Layout::Values,
             JsonLayout::Array => {
                 return Err(stream
                     .error("the text does not begin with the bracket of an array")

@@ -76,7 +76,13 @@ fn what_is_no_document_is_handed_over_as_well() {
     assert_eq!(texts("[{\"a\":1}, nope, 5, {}]"), ["{\"a\":1}", "nope", "5", "{}"]);
     assert_eq!(texts("[{\"a\":1}, }, {}]"), ["{\"a\":1}", "}", "{}"]);
     assert_eq!(texts("{\n}\n{\"a"), ["{\n}", "{\"a"]);
-    assert_eq!(texts("[{}, {\"a"), ["{}", "{\"a"]);
+    // The piece is handed over, and then it is told that the array does not end.
+    let mut cutter = cutter("[{}, {\"a", JsonLayout::Told).expect("begun");
+    for expected in ["{}", ", {\"a"] {
+        let chunk = cutter.next_chunk().expect("cut").expect("a chunk");
+        assert_eq!(chunk.bytes, expected.as_bytes());
+    }
+    assert!(cutter.next_chunk().is_err());
 }
 
 #[test]
