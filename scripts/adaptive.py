@@ -17,6 +17,7 @@ Linux only; Python 3.8 or newer, standard library only.
 import argparse
 import contextlib
 import json
+import os
 import shlex
 import shutil
 import statistics
@@ -70,6 +71,7 @@ class Adaptive(bench.Bench):
                 words += ["--workers", workers] if workers else []
                 sample = {"case": shape, "run": label(workers), "round": number + 1}
                 sample.update(documents=dump.documents, bytes=dump.bytes)
+                sample["load_before"] = round(os.getloadavg()[0], 1)
                 sample.update(timed([str(word) for word in words], shape == "slow"))
                 found = json.loads(report.read_text())["workers"]
                 sample["workers"] = {key: found[key] for key in ("fewest", "most", "last")}
@@ -111,6 +113,9 @@ def summarise(facts, samples, shapes, options):
     lines += [f"- `python3 scripts/adaptive.py {shlex.join(facts['arguments'])}`"]
     lines += [f"- Medians of n = {options.rounds}; a fresh mongod for each run; CPU is user and "
               "system time together"]
+    loads = [sample["load_before"] for sample in samples]
+    lines += [f"- Load average before the runs, of this benchmark and of whatever else ran: "
+              f"{min(loads)} to {max(loads)}, median {statistics.median(loads)}"]
     for shape in shapes:
         lines += ["", f"## {shape}", ""]
         lines += ["| run | wall s | least wall s | to the best fixed one | client CPU s |"

@@ -54,7 +54,7 @@ enum Command {
     Verify(Box<verify::VerifyArgs>),
     Survey(Box<survey::SurveyArgs>),
     Inspect(inspect::InspectArgs),
-    Seed(seed::SeedArgs),
+    Seed(Box<seed::SeedArgs>),
 }
 
 fn exit_table() -> String {
@@ -87,7 +87,7 @@ pub async fn run() -> ExitStatus {
         Command::Verify(args) => verify::run(*args).await,
         Command::Survey(args) => survey::run(*args).await,
         Command::Inspect(args) => inspect::run(args),
-        Command::Seed(args) => seed::run(args),
+        Command::Seed(args) => seed::run(*args).await,
     };
     outcome.unwrap_or_else(|error| refuse(speaker, &error))
 }

@@ -12,6 +12,7 @@ pub mod filename;
 pub mod fingerprint;
 pub mod inventory;
 pub mod layout;
+pub mod made;
 pub mod metadata;
 pub mod prelude;
 pub mod special;
@@ -36,6 +37,7 @@ pub use inventory::{
     CollectionKind, Compression, DataFile, DumpEntry, Inventory, Origin, SkippedPath,
 };
 pub use layout::{Layout, Selection};
+pub use made::{Made, MadeDump, Maker};
 pub use metadata::{CollectionMetadata, IndexSpec};
 pub use special::{OplogDump, OplogPlace, UsersDump};
 
@@ -48,14 +50,16 @@ pub enum Location {
     Archive(ArchivePlace),
     /// On standard input, as the documents of one collection.
     Input,
+    /// Nowhere: its documents are made.
+    Made(MadeDump),
 }
 
 impl Location {
-    /// The path of a dump that is not read from standard input.
+    /// The path of a dump that is read from a file or folder.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Path(path) | Self::Archive(ArchivePlace::File(path)) => Some(path),
-            Self::Archive(ArchivePlace::Input) | Self::Input => None,
+            Self::Archive(ArchivePlace::Input) | Self::Input | Self::Made(_) => None,
         }
     }
 }
@@ -66,6 +70,7 @@ impl fmt::Display for Location {
             Self::Path(path) => path,
             Self::Archive(place) => place.path(),
             Self::Input => Path::new(stream::INPUT_NAME),
+            Self::Made(dump) => dump.name(),
         };
         path.display().fmt(out)
     }
@@ -128,6 +133,7 @@ impl Dump {
             Location::Path(path) => layout::recognise(path, database, collection)?,
             Location::Archive(place) => layout::archive(place.clone(), database, collection)?,
             Location::Input => layout::input(database, collection)?,
+            Location::Made(dump) => (Layout::Made { dump: dump.clone() }, Selection::default()),
         };
         Ok(Self { layout, selection, filter: NamespaceFilter::default() })
     }

@@ -18,6 +18,7 @@ use crate::batch::Position;
 use crate::clock::ReadClocks;
 use crate::dump::archive;
 use crate::dump::inventory::{Compression, DataFile};
+use crate::dump::made::Made;
 use crate::dump::stream::{Interrupt, Stream, Unpacking};
 use crate::error::Error;
 use crate::frame::{self, Frame, FrameError};
@@ -40,6 +41,11 @@ pub fn open(file: &DataFile) -> Result<Reader, Error> {
 /// Opens standard input, which holds the documents of one collection.
 pub fn open_input(interrupt: Option<Interrupt>) -> Result<Reader, Error> {
     Ok(Reader { stream: Stream::of_input(interrupt)? })
+}
+
+/// Begins to make documents that are nowhere.
+pub fn open_made(made: &Made) -> Result<Reader, Error> {
+    Ok(Reader { stream: Stream::of_made(made)? })
 }
 
 impl Reader {

@@ -6,16 +6,20 @@
 
 pub mod archive;
 mod fields;
+pub mod making;
 mod parallel;
 mod random;
 mod shape;
 
 pub use parallel::{Produced, produce};
-pub use shape::Shape;
+pub use shape::{BlobBytes, Shape};
+
+use std::ops::Range;
 
 use bson::{Document, doc};
 
 use crate::dump::{CollectionMetadata, IndexSpec};
+use crate::namespace::Namespace;
 use random::{SplitMix64, mix};
 
 /// What is to be made.
@@ -25,6 +29,9 @@ pub struct SeedSpec {
     pub database: String,
     /// How many collections.
     pub collections: u32,
+    /// The number of the first document of each collection that is made; the ones before it are
+    /// left to others.
+    pub first: u64,
     /// How many documents in each collection.
     pub documents: u64,
     /// What the documents look like.
@@ -40,6 +47,31 @@ impl SeedSpec {
     pub fn collection_name(&self, number: u32) -> String {
         let width = self.collections.to_string().len().max(5);
         format!("c{number:0width$}")
+    }
+
+    /// The full name of a collection, counted from 1.
+    pub fn namespace(&self, number: u32) -> Namespace {
+        Namespace::new(&self.database, self.collection_name(number))
+    }
+
+    /// The numbers of the documents that are made of each collection.
+    pub fn numbers(&self) -> Range<u64> {
+        self.first..self.first.saturating_add(self.documents)
+    }
+
+    /// What makes the documents of a collection, counted from 1.
+    pub fn generator(&self, number: u32) -> Generator {
+        Generator::new(self.shape, self.seed, number)
+    }
+
+    /// How many documents of each collection are needed for so many bytes over all of them: as many
+    /// as bring at least that many if documents are as large as the first [`SAMPLED_DOCUMENTS`] of
+    /// the first collection are on average, or in the middle of the sizes of a blob.
+    pub fn documents_for(&self, bytes: u64) -> u64 {
+        let (sampled, sampled_bytes) = self.generator(1).sample();
+        let wanted = u128::from(bytes) * u128::from(sampled);
+        let each = u128::from(self.collections.max(1)) * u128::from(sampled_bytes.max(1));
+        u64::try_from(wanted.div_ceil(each)).unwrap_or(u64::MAX)
     }
 
     /// The options and indexes of a collection.
@@ -81,6 +113,12 @@ fn stream(seed: u64, collection: u32) -> u64 {
     mix(mix(seed) ^ u64::from(collection))
 }
 
+/// Documents by whose average size others are reckoned.
+pub const SAMPLED_DOCUMENTS: u64 = 10_000;
+
+/// Bytes after which no more documents are made only for their size.
+const SAMPLED_BYTES: usize = 64 << 20;
+
 /// Makes the documents of one collection.
 #[derive(Clone, Debug)]
 pub struct Generator {
@@ -98,6 +136,27 @@ impl Generator {
     pub fn append(&self, number: u64, out: &mut Vec<u8>) {
         self.shape.append(self.stream, number, out);
     }
+
+    /// The first documents: how many, fewer where they are large, and their bytes.
+    fn sample(&self) -> (u64, u64) {
+        if let Shape::Blob(sizes) = self.shape {
+            return (2, sizes.of_two());
+        }
+        let (mut documents, mut bytes, mut out) = (0, 0, Vec::new());
+        while documents < SAMPLED_DOCUMENTS && bytes < SAMPLED_BYTES {
+            out.clear();
+            self.append(documents, &mut out);
+            documents += 1;
+            bytes += out.len();
+        }
+        (documents, bytes as u64)
+    }
+
+    /// About how many bytes a document has.
+    fn mean_bytes(&self) -> u64 {
+        let (documents, bytes) = self.sample();
+        bytes.div_ceil(documents).max(1)
+    }
 }
 
 #[cfg(test)]
@@ -108,7 +167,7 @@ mod tests {
 
     fn spec(shape: Shape) -> SeedSpec {
         let database = "seed".to_owned();
-        SeedSpec { database, collections: 3, documents: 10, shape, indexes: 0, seed: 1 }
+        SeedSpec { database, collections: 3, first: 0, documents: 10, shape, indexes: 0, seed: 1 }
     }
 
     fn made(shape: Shape, seed: u64, collection: u32, documents: u64) -> Vec<u8> {
@@ -131,9 +190,13 @@ mod tests {
 
     #[test]
     fn every_document_is_sound_and_of_its_shapes_size() {
-        for (shape, sizes) in
-            [(Shape::Wide, 170..=190), (Shape::Sink, 71..=71), (Shape::Empty, 22..=22)]
-        {
+        for (shape, sizes) in [
+            (Shape::Wide, 170..=190),
+            (Shape::Sink, 71..=71),
+            (Shape::Empty, 22..=22),
+            (Shape::Points, 53..=53),
+            (Shape::Orders, 300..=2000),
+        ] {
             let bytes = made(shape, 7, 1, 20_000);
             let frames = frames(&bytes);
             assert_eq!(frames.len(), 20_000);
@@ -167,7 +230,7 @@ mod tests {
 
     #[test]
     fn seed_and_collection_choose_the_documents() {
-        for shape in [Shape::Wide, Shape::Sink, Shape::Empty] {
+        for shape in [Shape::Wide, Shape::Sink, Shape::Empty, Shape::Orders] {
             let first = made(shape, 1, 1, 10);
             assert_eq!(first, made(shape, 1, 1, 10));
             assert_ne!(first, made(shape, 2, 1, 10));

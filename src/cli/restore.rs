@@ -193,9 +193,18 @@ pub struct RestoreArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OnOff {
+pub(super) enum OnOff {
     On,
     Off,
+}
+
+impl OnOff {
+    pub(super) fn journal(self) -> Journal {
+        match self {
+            Self::On => Journal::On,
+            Self::Off => Journal::Off,
+        }
+    }
 }
 
 /// How much is shown.
@@ -373,10 +382,7 @@ impl RestoreArgs {
         Destination::Server(Connection {
             uri: server.uri.to_text(),
             write_concern: self.write_concern.clone(),
-            journal: self.journal.map(|journal| match journal {
-                OnOff::On => Journal::On,
-                OnOff::Off => Journal::Off,
-            }),
+            journal: self.journal.map(OnOff::journal),
             answer_within: self.resumption.answer_within(),
             connections_max: u32::try_from(connections).unwrap_or(u32::MAX),
         })

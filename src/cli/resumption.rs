@@ -35,7 +35,7 @@ pub(super) struct ResumptionArgs {
     answer_within: Option<Duration>,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<u32>().ok().map(|seconds| Duration::from_secs(seconds.into()));
     let spelled = || text.parse::<jiff::SignedDuration>().ok()?.try_into().ok();
     seconds.or_else(spelled).ok_or_else(|| "a time such as 90s, 10m or 2h is needed".to_owned())

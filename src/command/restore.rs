@@ -397,6 +397,7 @@ impl Prepared<'_> {
                 path: self.options.dump.to_string(),
                 server_version: self.inventory.server_version.map(|version| version.to_string()),
                 tool_version: self.inventory.tool_version.clone(),
+                is_made: matches!(self.options.dump, Location::Made(_)),
             },
             skipped: skipped.collect(),
             outcome: Outcome::Finished,

@@ -1,16 +1,17 @@
-//! Fills a dump directory or an archive with made-up documents.
+//! Fills a dump directory, an archive or a server with made-up documents.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::command::restore::{Destination, RestoreOptions};
 use crate::dump::writer::archive::{ArchiveFile, ArchiveWriter};
 use crate::dump::writer::{DumpWriter, Existing};
-use crate::dump::{Compression, filename};
+use crate::dump::{Compression, Location, MadeDump, filename};
 use crate::error::{Error, ErrorKind};
 use crate::report::format;
 use crate::seed::archive::{self, INTERLEAVED};
-use crate::seed::{self, Produced, SeedSpec};
+use crate::seed::{self, Produced, SeedSpec, making};
 
 /// The server's version in a made-up archive, because the peer reads no archive that names none;
 /// of this one it does nothing out of the ordinary.
@@ -63,6 +64,16 @@ impl SeedSummary {
             format::count(per_second(self.produced.documents, self.took)),
         )
     }
+}
+
+/// What fills a server with the documents: a restore of a dump that lies nowhere. Its destination
+/// is still to be named. With a duration, documents are made until it is over.
+pub fn filling(spec: &SeedSpec, duration: Option<Duration>) -> Result<RestoreOptions, Error> {
+    check(spec)?;
+    let name = format!("made-up {} documents", spec.shape.name());
+    let dump = MadeDump::new(name, making::inventory(spec, duration));
+    let dump = Location::Made(dump);
+    Ok(RestoreOptions { dump, ..RestoreOptions::new("", Destination::Null) })
 }
 
 /// Makes the documents on all threads of the current rayon pool.
@@ -148,6 +159,7 @@ mod tests {
         let spec = SeedSpec {
             database: "seed".to_owned(),
             collections: 2,
+            first: 0,
             documents: 1000,
             shape: Shape::Sink,
             indexes: 1,

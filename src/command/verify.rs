@@ -121,6 +121,7 @@ fn report(
             path: options.dump.to_string(),
             server_version: inventory.server_version.map(|version| version.to_string()),
             tool_version: inventory.tool_version.clone(),
+            is_made: false,
         },
         options: options.told.clone(),
         verification,

@@ -49,6 +49,7 @@ pub(crate) fn scan(
             vec![one_file(path, namespace, *is_buckets, metadata_stem)]
         }
         Layout::Archive { place } => return archive::scan(place, selection, filter, interrupt),
+        Layout::Made { dump } => return Ok(dump.inventory().clone()),
         Layout::Input { namespace } => {
             inventory.entries.push(from_input(namespace));
             Vec::new()

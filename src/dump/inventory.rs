@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::dump::archive::Segments;
+use crate::dump::made::Made;
 use crate::dump::metadata::CollectionMetadata;
 use crate::dump::special::{OplogDump, UsersDump};
 use crate::dump::stream::INPUT_NAME;
@@ -90,6 +91,8 @@ pub enum Origin {
     Input,
     /// Segments of an archive, among those of other collections.
     Segments(Segments),
+    /// Nowhere: they are made.
+    Made(Made),
     /// Text that documents are made from.
     Text(Arc<Texts>),
 }
@@ -99,7 +102,7 @@ impl Origin {
     pub fn file(&self) -> Option<&DataFile> {
         match self {
             Self::File(file) => Some(file),
-            Self::Input | Self::Segments(_) | Self::Text(_) => None,
+            Self::Input | Self::Segments(_) | Self::Made(_) | Self::Text(_) => None,
         }
     }
 
@@ -109,6 +112,7 @@ impl Origin {
             Self::File(file) => &file.path,
             Self::Input => Path::new(INPUT_NAME),
             Self::Segments(segments) => segments.archive.path(),
+            Self::Made(made) => made.name(),
             Self::Text(texts) => texts.path(),
         }
     }
@@ -122,7 +126,9 @@ impl Origin {
                 // The oplog is of no database.
                 PathBuf::from(listed.namespace.to_string().trim_start_matches('.'))
             }
-            Self::File(_) | Self::Input | Self::Text(_) => self.path().to_path_buf(),
+            Self::File(_) | Self::Input | Self::Made(_) | Self::Text(_) => {
+                self.path().to_path_buf()
+            }
         }
     }
 
@@ -130,15 +136,17 @@ impl Origin {
     pub fn segments(&self) -> Option<&Segments> {
         match self {
             Self::Segments(segments) => Some(segments),
-            Self::File(_) | Self::Input | Self::Text(_) => None,
+            Self::File(_) | Self::Input | Self::Made(_) | Self::Text(_) => None,
         }
     }
 
     /// Its size in bytes, compressed or not, where that is known before it is read.
     pub fn bytes(&self) -> Option<u64> {
         match self {
+            Self::File(file) => Some(file.bytes),
+            Self::Made(made) => Some(made.bytes()),
             Self::Text(texts) => texts.bytes(),
-            _ => self.file().map(|file| file.bytes),
+            Self::Input | Self::Segments(_) => None,
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::dump::archive::{self, ArchivePlace};
 use crate::dump::filename::{self, Role};
+use crate::dump::made::MadeDump;
 use crate::dump::stream::{INPUT_NAME, Stream};
 use crate::dump::{metadata::CollectionMetadata, small_file};
 use crate::error::{Error, ErrorKind};
@@ -55,6 +56,11 @@ pub enum Layout {
         /// The collection to restore them as; of a time-series collection its own name.
         namespace: Namespace,
     },
+    /// Nowhere.
+    Made {
+        /// What is made.
+        dump: MadeDump,
+    },
 }
 
 /// The names that an archive has in a folder that is given in its place, as in the peer.
@@ -68,6 +74,7 @@ impl Layout {
             Self::File { path, .. } => path,
             Self::Archive { place } => place.path(),
             Self::Input { .. } => Path::new(INPUT_NAME),
+            Self::Made { dump } => dump.name(),
         }
     }
 }

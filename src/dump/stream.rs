@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use crate::clock::ReadClocks;
 use crate::dump::inventory::{Compression, DataFile};
+use crate::dump::made::Made;
 use crate::error::{Error, ErrorKind};
 use crate::limits::{LARGE_DOCUMENT_BYTES, LARGE_DOCUMENT_COPIES, READ_BYTES};
 use crate::memory::{Budget, Share};
@@ -94,6 +95,11 @@ impl Stream {
         let is_regular = opened.metadata().is_ok_and(|metadata| metadata.is_file());
         let raw = if is_regular { Raw::regular(opened) } else { Raw::waiting(opened, interrupt) };
         Self::peeked(path.to_path_buf(), raw)
+    }
+
+    /// Documents that are made.
+    pub fn of_made(made: &Made) -> Result<Self, Error> {
+        Self::new(made.name().to_path_buf(), Raw::made(made.begin()), Compression::None)
     }
 
     /// Standard input; its first bytes tell how it is compressed.

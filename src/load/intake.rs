@@ -243,6 +243,7 @@ impl<T: Target> Intake<T> {
                 let opened = reader::open_input(Some(self.interrupt()));
                 if opened.is_err() && !self.run.goes_on() { Ok(None) } else { opened.map(Some) }
             }
+            Some(Origin::Made(made)) => reader::open_made(made).map(Some),
             Some(Origin::Segments(_) | Origin::Text(_)) | None => Ok(None),
         }
     }

@@ -363,7 +363,7 @@ impl<T> Run<T> {
             // Nothing tells which line a document was made from once it was sent.
             Some(Origin::Input | Origin::Text(_)) => true,
             Some(Origin::Segments(segments)) => segments.archive.is_piped(),
-            Some(Origin::File(_)) | None => false,
+            Some(Origin::File(_) | Origin::Made(_)) | None => false,
         }
     }
 }

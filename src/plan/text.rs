@@ -126,6 +126,7 @@ fn source(data: &Origin) -> String {
             let (path, packed) = (file.path.display(), packed(file.compression));
             format!("{} bytes from {path}{packed}", file.bytes)
         }
+        Origin::Made(made) => format!("about {} bytes of {}", made.bytes(), made.name().display()),
         Origin::Input => "what comes through standard input".to_owned(),
         Origin::Text(texts) => format!("documents made from {}", texts.path().display()),
         Origin::Segments(segments) => {

@@ -179,8 +179,12 @@ impl Summary {
             None => String::new(),
         };
         let taken = of_server(&report.dump.server_version, "taken from ");
-        let on_disk = bytes(totals.origin_bytes);
-        self.fact("from", &format!("{}, {on_disk} on disk{taken}", one_line(&report.dump.path)));
+        let on_disk = if report.dump.is_made {
+            String::new()
+        } else {
+            format!(", {} on disk", bytes(totals.origin_bytes))
+        };
+        self.fact("from", &format!("{}{on_disk}{taken}", one_line(&report.dump.path)));
         let server = of_server(&report.target.server_version, "");
         self.fact("to", &format!("{}{server}", one_line(&report.target.description)));
         let (average, peak) = (rates.average_documents_per_second, rates.peak_documents_per_second);
@@ -229,10 +233,7 @@ impl Summary {
         if workers.decisions.is_empty() {
             return;
         }
-        let (fewest, most, last) = (workers.fewest, workers.most, workers.last);
-        let kind = if workers.fixed.is_some() { "fixed" } else { "adaptive" };
-        let range = if fewest == most { String::new() } else { format!(", {fewest} to {most}") };
-        self.fact("workers", &format!("{kind}{range}, {last} at the end"));
+        self.fact("workers", &workers.words());
     }
 
     fn latency(&mut self, latency: &Quantiles) {

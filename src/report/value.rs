@@ -60,6 +60,9 @@ pub struct DumpFacts {
     pub server_version: Option<String>,
     /// The version of the tool that took the dump, where the dump says it.
     pub tool_version: Option<String>,
+    /// Whether its documents were made and lie nowhere.
+    #[serde(skip)]
+    pub is_made: bool,
 }
 
 /// Something that was not restored.

@@ -39,6 +39,17 @@ impl WorkersReport {
         }
     }
 
+    /// How many there were, in a few words.
+    pub(super) fn words(&self) -> String {
+        let Self { fewest, most, last, .. } = self;
+        match self.fixed {
+            Some(fixed) if fewest == most => format!("fixed at {fixed}"),
+            Some(fixed) => format!("fixed at {fixed}, {fewest} to {most}, {last} at the end"),
+            None if fewest == most => format!("adaptive, {last} all the time"),
+            None => format!("adaptive, {fewest} to {most}, {last} at the end"),
+        }
+    }
+
     /// Notes how many there might have been, and the number where it was fixed.
     pub(super) fn limit(&mut self, fixed: Option<usize>, max: usize) {
         self.fixed = fixed;

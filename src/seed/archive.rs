@@ -7,10 +7,9 @@ use std::io::{self, Write};
 
 use rayon::prelude::*;
 
-use super::parallel::{CHUNK_DOCUMENTS, Produced};
-use super::{Generator, SeedSpec};
+use super::SeedSpec;
+use super::parallel::{Produced, chunk_documents};
 use crate::dump::writer::archive::{ArchiveWriter, ArchivedCollection};
-use crate::namespace::Namespace;
 
 /// Collections that are interleaved, as mongodump does by default.
 pub const INTERLEAVED: u32 = 4;
@@ -30,7 +29,7 @@ struct Chunk {
 pub fn listed(spec: &SeedSpec) -> Vec<ArchivedCollection> {
     (1..=spec.collections)
         .map(|number| ArchivedCollection {
-            namespace: Namespace::new(&spec.database, spec.collection_name(number)),
+            namespace: spec.namespace(number),
             metadata: spec.metadata(number),
         })
         .collect()
@@ -47,7 +46,7 @@ pub fn append<W: Write>(spec: &SeedSpec, archive: &mut ArchiveWriter<W>) -> io::
         for (chunk, documents) in next.iter().zip(made) {
             let place = chunk.collection as usize - 1;
             archive.append(place, &documents)?;
-            if chunk.end == spec.documents {
+            if chunk.end == spec.numbers().end {
                 archive.end(place)?;
             }
             produced.documents += chunk.end - chunk.first;
@@ -59,23 +58,23 @@ pub fn append<W: Write>(spec: &SeedSpec, archive: &mut ArchiveWriter<W>) -> io::
 
 /// The chunks in the order of the archive: a few collections take turns, then the next few.
 fn chunks(spec: &SeedSpec) -> impl Iterator<Item = Chunk> {
-    let (collections, documents) = (spec.collections, spec.documents);
-    let turns = documents.div_ceil(CHUNK_DOCUMENTS).max(1);
+    let (collections, numbers) = (spec.collections, spec.numbers());
+    let at_once = chunk_documents(spec);
+    let turns = spec.documents.div_ceil(at_once).max(1);
     (0..collections.div_ceil(INTERLEAVED)).flat_map(move |group| {
         let first = group * INTERLEAVED + 1;
         let last = collections.min(first + INTERLEAVED - 1);
+        let numbers = numbers.clone();
         (0..turns).flat_map(move |turn| {
-            (first..=last).map(move |collection| Chunk {
-                collection,
-                first: turn * CHUNK_DOCUMENTS,
-                end: documents.min((turn + 1) * CHUNK_DOCUMENTS),
-            })
+            let begins = numbers.start + turn * at_once;
+            let end = numbers.end.min(begins + at_once);
+            (first..=last).map(move |collection| Chunk { collection, first: begins, end })
         })
     })
 }
 
 fn make(spec: &SeedSpec, chunk: Chunk) -> Vec<u8> {
-    let generator = Generator::new(spec.shape, spec.seed, chunk.collection);
+    let generator = spec.generator(chunk.collection);
     let mut documents = Vec::new();
     (chunk.first..chunk.end).for_each(|number| generator.append(number, &mut documents));
     documents
@@ -86,12 +85,14 @@ mod tests {
     use super::*;
     use crate::dump::Compression;
     use crate::seed::Shape;
+    use crate::seed::parallel::CHUNK_DOCUMENTS;
 
     #[test]
     fn the_bytes_do_not_depend_on_the_threads() {
         let spec = SeedSpec {
             database: "seed".to_owned(),
             collections: 6,
+            first: 0,
             documents: CHUNK_DOCUMENTS + 10,
             shape: Shape::Empty,
             indexes: 0,

@@ -37,6 +37,21 @@ impl<'a> Fields<'a> {
         self.out.push(0);
     }
 
+    /// Binary data of the generic subtype, which the closure fills.
+    pub(super) fn binary(
+        &mut self,
+        head: &'static [u8],
+        bytes: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) {
+        self.out.extend_from_slice(head);
+        self.out.extend_from_slice(&length(bytes));
+        self.out.push(0);
+        let start = self.out.len();
+        self.out.resize(start + bytes, 0);
+        fill(&mut self.out[start..]);
+    }
+
     /// A document or an array.
     pub(super) fn nested(&mut self, head: &'static [u8], write: impl FnOnce(&mut Fields<'_>)) {
         self.out.extend_from_slice(head);
@@ -62,8 +77,11 @@ mod tests {
             fields.string(b"\x02s\0", ["ab", "", "c"]);
             fields.nested(b"\x03d\0", |inner| inner.value(b"\x0Az\0", []));
             fields.nested(b"\x04a\0", |inner| inner.value(b"\x080\0", [1]));
+            fields.binary(b"\x05b\0", 3, |bytes| bytes.copy_from_slice(b"xyz"));
         });
-        let expected = doc! { "n": 7, "s": "abc", "d": { "z": null }, "a": [true] };
+        let data =
+            bson::Binary { subtype: bson::spec::BinarySubtype::Generic, bytes: b"xyz".into() };
+        let expected = doc! { "n": 7, "s": "abc", "d": { "z": null }, "a": [true], "b": data };
         assert_eq!(out[1..], expected.to_vec().expect("encodes"));
     }
 }

@@ -8,14 +8,21 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use super::{Generator, SeedSpec};
+use super::SeedSpec;
 use crate::dump::writer::{CollectionWriter, DumpWriter};
 use crate::error::Error;
-use crate::namespace::Namespace;
 
 /// Documents in a chunk: about two megabytes of the widest shape, so that neither taking turns
 /// nor the call that writes shows.
 pub(super) const CHUNK_DOCUMENTS: u64 = 10_000;
+
+/// Bytes of a chunk, about, unless one document alone is more: large documents come in fewer.
+const CHUNK_BYTES: u64 = 4 << 20;
+
+/// Documents in a chunk of what a spec makes.
+pub(super) fn chunk_documents(spec: &SeedSpec) -> u64 {
+    CHUNK_DOCUMENTS.min(CHUNK_BYTES / spec.generator(1).mean_bytes()).max(1)
+}
 
 /// What was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +53,7 @@ struct Work<'a> {
     spec: &'a SeedSpec,
     dump: &'a DumpWriter,
     lanes: Vec<Lane>,
+    chunk_documents: u64,
     chunks_per_collection: u64,
     next_chunk: AtomicU64,
     failed: AtomicBool,
@@ -61,11 +69,13 @@ struct Chunk {
 
 impl<'a> Work<'a> {
     fn new(spec: &'a SeedSpec, dump: &'a DumpWriter) -> Self {
+        let chunk_documents = chunk_documents(spec);
         Self {
             spec,
             dump,
+            chunk_documents,
             lanes: (0..spec.collections).map(|_| Lane::default()).collect(),
-            chunks_per_collection: spec.documents.div_ceil(CHUNK_DOCUMENTS).max(1),
+            chunks_per_collection: spec.documents.div_ceil(chunk_documents).max(1),
             next_chunk: AtomicU64::new(0),
             failed: AtomicBool::new(false),
         }
@@ -86,7 +96,7 @@ impl<'a> Work<'a> {
         let mut packer = self.dump.packer()?;
         while let Some(chunk) = self.next() {
             documents.clear();
-            let generator = Generator::new(self.spec.shape, self.spec.seed, chunk.collection);
+            let generator = self.spec.generator(chunk.collection);
             (chunk.first..chunk.end).for_each(|number| generator.append(number, &mut documents));
             let content = packer.pack(&documents);
             self.lanes[chunk.collection as usize - 1]
@@ -104,8 +114,9 @@ impl<'a> Work<'a> {
         let number = self.next_chunk.fetch_add(1, Ordering::Relaxed);
         let collection = number / self.chunks_per_collection;
         let turn = number % self.chunks_per_collection;
-        let first = turn * CHUNK_DOCUMENTS;
-        let end = self.spec.documents.min(first + CHUNK_DOCUMENTS);
+        let numbers = self.spec.numbers();
+        let first = numbers.start + turn * self.chunk_documents;
+        let end = numbers.end.min(first + self.chunk_documents);
         let collection = u32::try_from(collection).ok().filter(|at| *at < self.spec.collections)?;
         Some(Chunk { collection: collection + 1, turn, first, end })
     }
@@ -118,13 +129,10 @@ impl<'a> Work<'a> {
     ) -> Result<Option<CollectionWriter>, Error> {
         let mut writer = match writer {
             Some(writer) => writer,
-            None => self.dump.begin(&Namespace::new(
-                &self.spec.database,
-                self.spec.collection_name(chunk.collection),
-            ))?,
+            None => self.dump.begin(&self.spec.namespace(chunk.collection))?,
         };
         writer.append(packed)?;
-        if chunk.end < self.spec.documents {
+        if chunk.end < self.spec.numbers().end {
             return Ok(Some(writer));
         }
         writer.finish(&self.spec.metadata(chunk.collection))?;
@@ -182,7 +190,8 @@ mod tests {
 
     fn spec(collections: u32, documents: u64) -> SeedSpec {
         let database = "seed".to_owned();
-        SeedSpec { database, collections, documents, shape: Shape::Wide, indexes: 2, seed: 3 }
+        let shape = Shape::Wide;
+        SeedSpec { database, collections, first: 0, documents, shape, indexes: 2, seed: 3 }
     }
 
     fn produced_by(
@@ -234,7 +243,7 @@ mod tests {
             let path = folder.path().join(format!("seed/c00002.bson{ending}"));
             let bytes = path.metadata().expect("there").len();
             let mut reader = reader::open(&DataFile { path, compression, bytes }).expect("opened");
-            let generator = Generator::new(spec.shape, spec.seed, 2);
+            let generator = spec.generator(2);
             let mut expected = Vec::new();
             for number in 0..spec.documents {
                 expected.clear();
@@ -243,6 +252,25 @@ mod tests {
                 assert_eq!(frame.bytes(), expected);
             }
             assert!(reader.next_frame().expect("read").is_none());
+        }
+    }
+
+    #[test]
+    fn parts_that_are_made_apart_are_the_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let made = |first, documents| {
+            let root = folder.path().join(format!("{first}"));
+            let spec = SeedSpec { first, ..spec(2, documents) };
+            produced_by(2, &spec, Compression::None, &root).expect("made");
+            contents(&root.join("seed"))
+        };
+        let all = CHUNK_DOCUMENTS + 500;
+        let parts = [made(1, 9), made(10, CHUNK_DOCUMENTS), made(CHUNK_DOCUMENTS + 10, 490)];
+        let whole = made(0, all);
+        for name in ["c00001.bson", "c00002.bson"] {
+            let first = crate::frame::length(*whole[name].first_chunk().expect("a document"));
+            let joined = parts.iter().flat_map(|part| part[name].clone()).collect::<Vec<_>>();
+            assert!(whole[name][first.expect("a length")..] == joined, "{name}");
         }
     }
 

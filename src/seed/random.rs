@@ -34,6 +34,16 @@ impl SplitMix64 {
         (product >> 32) as u32
     }
 
+    /// Fills bytes, so that no compressor makes them smaller.
+    pub(super) fn fill(&mut self, bytes: &mut [u8]) {
+        let (words, rest) = bytes.as_chunks_mut::<8>();
+        for word in words {
+            *word = self.draw().to_le_bytes();
+        }
+        let last = self.draw().to_le_bytes();
+        rest.copy_from_slice(&last[..rest.len()]);
+    }
+
     /// One of the choices; their number is a power of two, so that the remainder is a mask.
     #[expect(clippy::cast_possible_truncation, reason = "the low bits decide")]
     pub(super) fn one_of<const N: usize>(&mut self, choices: &[&'static str; N]) -> &'static str {

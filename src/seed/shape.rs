@@ -1,5 +1,10 @@
 //! What made-up documents look like.
 
+mod blob;
+mod orders;
+
+pub use blob::BlobBytes;
+
 use super::IndexKeys;
 use super::fields::Fields;
 use super::random::{SplitMix64, mix};
@@ -13,6 +18,12 @@ pub enum Shape {
     Sink,
     /// An `_id` and nothing else: 22 bytes.
     Empty,
+    /// What is read by its `_id`, a whole number that counts from 0: 53 bytes, 57 from 2^31 on.
+    Points,
+    /// Binary data that no compressor makes smaller, of these sizes.
+    Blob(BlobBytes),
+    /// An order with its items and what happened to it, documents in arrays: about 900 bytes.
+    Orders,
 }
 
 /// The largest document of any shape, to make room before it is written.
@@ -51,6 +62,9 @@ impl Shape {
             Self::Wide => "wide",
             Self::Sink => "sink",
             Self::Empty => "empty",
+            Self::Points => "points",
+            Self::Blob(_) => "blob",
+            Self::Orders => "orders",
         }
     }
 
@@ -69,6 +83,16 @@ impl Shape {
             ],
             Self::Sink => &[&[("key", 1)], &[("bytes", 1)]],
             Self::Empty => &[],
+            Self::Points => &[&[("x", 1)], &[("y", 1)]],
+            Self::Blob(_) => &[&[("bytes", 1)]],
+            Self::Orders => &[
+                &[("customer.email", 1)],
+                &[("items.sku", 1)],
+                &[("at", -1)],
+                &[("status", 1), ("at", -1)],
+                &[("ship.city", 1), ("at", -1)],
+                &[("history.by", 1)],
+            ],
         }
     }
 
@@ -78,11 +102,16 @@ impl Shape {
         let id = object_id(stream, number);
         let mut random = SplitMix64::nth(stream, number);
         Fields::document(out, |fields| {
-            fields.value(b"\x07_id\0", id);
+            match self {
+                Self::Points => return points(fields, number, &mut random),
+                _ => fields.value(b"\x07_id\0", id),
+            }
             match self {
                 Self::Wide => wide(fields, number, &mut random),
                 Self::Sink => sink(fields, &mut random),
-                Self::Empty => {}
+                Self::Blob(sizes) => blob::append(fields, sizes, &mut random),
+                Self::Orders => orders::append(fields, number, &mut random),
+                Self::Empty | Self::Points => {}
             }
         });
     }
@@ -105,8 +134,7 @@ fn wide(fields: &mut Fields<'_>, number: u64, random: &mut SplitMix64) {
     let (first, last) = (random.one_of(&FIRST_NAMES), random.one_of(&LAST_NAMES));
     let quantity = 1 + random.below(12);
     let price = f64::from(99 + random.below(50_000)) / 100.0;
-    let milliseconds =
-        u64::from(EPOCH_SECONDS) * 1000 + ((number * 1000) >> 10) + u64::from(random.below(1000));
+    let milliseconds = milliseconds(number, random);
     fields.value(b"\x12user\0", user.to_le_bytes());
     fields.string(b"\x02name\0", [first, " ", last]);
     fields.string(b"\x02status\0", [random.one_of(&STATUSES)]);
@@ -124,6 +152,26 @@ fn wide(fields: &mut Fields<'_>, number: u64, random: &mut SplitMix64) {
         }
     });
     fields.value(b"\x0Anote\0", []);
+}
+
+fn points(fields: &mut Fields<'_>, number: u64, random: &mut SplitMix64) {
+    match i32::try_from(number) {
+        Ok(id) => fields.value(b"\x10_id\0", id.to_le_bytes()),
+        Err(_) => fields.value(b"\x12_id\0", number.to_le_bytes()),
+    }
+    let mut coordinate = || f64::from(random.below(2_000_001)) / 1000.0 - 1000.0;
+    let (x, y) = (coordinate(), coordinate());
+    fields.value(b"\x01x\0", x.to_le_bytes());
+    fields.value(b"\x01y\0", y.to_le_bytes());
+    let digits: [&str; 5] = std::array::from_fn(|_| random.one_of(&DIGITS));
+    fields.string(b"\x02label\0", digits);
+}
+
+/// The millisecond at which the numbered document is made, 1024 of them a second, give or take one.
+fn milliseconds(number: u64, random: &mut SplitMix64) -> u64 {
+    u64::from(EPOCH_SECONDS) * 1000
+        + (number.wrapping_mul(1000) >> 10)
+        + u64::from(random.below(1000))
 }
 
 /// The head, the id and the other fields take 66 bytes, so a key of five letters makes 71.
@@ -180,8 +228,19 @@ mod tests {
     }
 
     #[test]
+    fn a_point_is_found_by_its_number() {
+        for (number, id) in [(0, bson::Bson::Int32(0)), (1 << 31, bson::Bson::Int64(1 << 31))] {
+            let document = tree(Shape::Points, number);
+            assert_eq!(document.get("_id"), Some(&id));
+            assert!(document.get_f64("x").is_ok_and(|x| (-1000.0..=1000.0).contains(&x)));
+            assert_eq!(document.keys().collect::<Vec<_>>(), ["_id", "x", "y", "label"]);
+        }
+    }
+
+    #[test]
     fn every_index_is_on_a_field_of_the_document() {
-        for shape in [Shape::Wide, Shape::Sink, Shape::Empty] {
+        let blob = Shape::Blob(BlobBytes::default());
+        for shape in [Shape::Wide, Shape::Sink, Shape::Empty, Shape::Points, Shape::Orders, blob] {
             let document = tree(shape, 1);
             for (field, _) in shape.indexes().iter().copied().flatten() {
                 let top = field.split('.').next().expect("a name");

@@ -295,7 +295,12 @@ fn check_status(ended: &Ended) {
     let context = Context {
         tool_version: String::new(),
         target: TargetFacts { description: String::new(), server_version: None },
-        dump: DumpFacts { path: String::new(), server_version: None, tool_version: None },
+        dump: DumpFacts {
+            path: String::new(),
+            server_version: None,
+            tool_version: None,
+            is_made: false,
+        },
         skipped: Vec::new(),
         outcome: match &ended.ending {
             Ending::Finished => Outcome::Finished,

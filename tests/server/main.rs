@@ -47,6 +47,7 @@ mod rejects;
 mod replica_set;
 mod resume;
 mod salvage;
+mod seed;
 mod shown;
 mod splitting;
 mod survey;

@@ -88,6 +88,9 @@ fn secondaries_that_lag_are_waited_for() {
             runtime().block_on(ask).expect("test commands are on");
         }
     };
+    // Creating it waits for a majority, which there is none of from here on.
+    let create = async { set.client().database("seed").create_collection("c00001").await };
+    runtime().block_on(create).expect("there is a majority");
     apply("alwaysOn");
     let dump = Dump::seeded(1, 60_000);
     let arguments = ["--write-concern", "1", "--max-lag", "1s", "--workers", "4"];
@@ -101,7 +104,7 @@ fn secondaries_that_lag_are_waited_for() {
     assert_eq!(restored.balance(), [60_000, 60_000, 0, 0, 0]);
     let decisions = decisions(&restored);
     let (numbers, reasons): (Vec<_>, Vec<_>) = decisions.into_iter().unzip();
-    assert_eq!(numbers[..3], [4, 2, 1], "{reasons:?}");
+    assert!(numbers.starts_with(&[4, 2, 1]), "{numbers:?} {reasons:?}\n{}", restored.stderr);
     assert!(reasons[1].starts_with("secondaries were"), "{reasons:?}");
     assert_eq!(restored.report["workers"]["fixed"], 4);
 }

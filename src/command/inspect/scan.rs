@@ -44,7 +44,8 @@ fn scan(entry: &DumpEntry, depth: Depth) -> InspectedCollection {
             collection.data = Some(scan_input(&mut collection.problems));
         }
         // Archives are read by one reader for all their collections.
-        Some(Origin::Segments(_) | Origin::Text(_)) | None => {}
+        // What is made is in no dump that is inspected.
+        Some(Origin::Segments(_) | Origin::Made(_) | Origin::Text(_)) | None => {}
     }
     collection
 }
@@ -60,7 +61,7 @@ fn scan_deeply(entry: &DumpEntry) -> InspectedCollection {
             let data = nothing_of(Path::new(INPUT_NAME), Compression::None, None);
             (data, reader::open_input(None))
         }
-        Some(Origin::Segments(_) | Origin::Text(_)) | None => return collection,
+        Some(Origin::Segments(_) | Origin::Made(_) | Origin::Text(_)) | None => return collection,
     };
     let path = data.path.clone();
     collection.data = Some(data);

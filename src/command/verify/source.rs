@@ -56,7 +56,7 @@ impl Source<'_> {
         match &self.plan.collections[collection].data {
             Some(Origin::Input | Origin::Text(_)) => false,
             Some(Origin::Segments(segments)) => !segments.archive.is_piped(),
-            Some(Origin::File(_)) | None => true,
+            Some(Origin::File(_) | Origin::Made(_)) | None => true,
         }
     }
 
@@ -137,6 +137,7 @@ pub(super) fn open(data: Option<&Origin>, stop: &Stop) -> Result<Option<Reader>,
     match data {
         Some(Origin::File(file)) => reader::open(file).map(Some),
         Some(Origin::Input) => reader::open_input(Some(interrupt(stop))).map(Some),
+        Some(Origin::Made(made)) => reader::open_made(made).map(Some),
         Some(Origin::Segments(_) | Origin::Text(_)) | None => Ok(None),
     }
 }

@@ -1,4 +1,4 @@
-//! The bytes of a file or a pipe as they are, and waiting for them without being deaf.
+//! The bytes of a file, a pipe or what is made, and waiting for them without being deaf.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -7,15 +7,23 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Interrupt;
 use crate::clock::Clock;
+use crate::dump::made::Making;
 use crate::limits::INTERRUPT_INTERVAL;
 
 /// As many bytes as tell every compression.
 const HEAD: usize = 4;
 
+/// What is read.
+#[derive(Debug)]
+enum Content {
+    File(File),
+    Made(Making),
+}
+
 /// A file, or what is read like one, whose first bytes can be looked at ahead.
 #[derive(Debug)]
 pub(super) struct Raw {
-    file: File,
+    content: Content,
     /// Whether reading may wait for somebody else, as from a pipe.
     may_wait: bool,
     interrupt: Option<Interrupt>,
@@ -29,9 +37,18 @@ pub(super) struct Raw {
 impl Raw {
     /// A file that is there as a whole.
     pub(super) fn regular(file: File) -> Self {
+        Self::of(Content::File(file))
+    }
+
+    /// Documents that are made as they are read.
+    pub(super) fn made(making: Making) -> Self {
+        Self::of(Content::Made(making))
+    }
+
+    fn of(content: Content) -> Self {
         let (head, interrupt) = ([0; HEAD], None);
         let clock = Clock::default();
-        Self { file, may_wait: false, interrupt, clock, head, head_start: 0, head_end: 0 }
+        Self { content, may_wait: false, interrupt, clock, head, head_start: 0, head_end: 0 }
     }
 
     /// A pipe, a terminal, a socket.
@@ -66,7 +83,7 @@ impl Raw {
     pub(super) fn peek(&mut self) -> io::Result<&[u8]> {
         while self.head_end < HEAD {
             self.wait()?;
-            match self.file.read(&mut self.head[self.head_end..]) {
+            match self.content.read(&mut self.head[self.head_end..]) {
                 Ok(0) => break,
                 Ok(count) => self.head_end += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -84,19 +101,23 @@ impl Raw {
         if self.may_wait || self.head_start < self.head_end {
             return Ok(false);
         }
-        self.file.seek_relative(distance)?;
+        match &mut self.content {
+            Content::File(file) => file.seek_relative(distance)?,
+            Content::Made(_) => return Ok(false),
+        }
         Ok(true)
     }
 
     /// Waits until there is something to read, or until it should be given up.
     fn wait(&self) -> io::Result<()> {
-        let Some(interrupt) = self.interrupt.as_ref().filter(|_| self.may_wait) else {
+        let interrupt = self.interrupt.as_ref().filter(|_| self.may_wait);
+        let (Some(interrupt), Content::File(file)) = (interrupt, &self.content) else {
             return Ok(());
         };
         let interval =
             Timespec { tv_sec: 0, tv_nsec: i64::from(INTERRUPT_INTERVAL.subsec_nanos()) };
         loop {
-            let asked = &mut [PollFd::new(&self.file, PollFlags::IN)];
+            let asked = &mut [PollFd::new(file, PollFlags::IN)];
             match poll(asked, Some(&interval)) {
                 Ok(1..) => return Ok(()),
                 Ok(0) | Err(rustix::io::Errno::INTR) => {}
@@ -109,6 +130,15 @@ impl Raw {
     }
 }
 
+impl Read for Content {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.read(buffer),
+            Self::Made(making) => making.read(buffer),
+        }
+    }
+}
+
 impl Read for Raw {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.head_start < self.head_end {
@@ -117,8 +147,10 @@ impl Read for Raw {
             self.head_start += count;
             return Ok(count);
         }
-        let _waiting = self.clock.begin();
+        // What is made is not waited for: it is work of this program.
+        let is_file = matches!(self.content, Content::File(_));
+        let _waiting = is_file.then(|| self.clock.begin());
         self.wait()?;
-        (&self.file).read(buffer)
+        self.content.read(buffer)
     }
 }

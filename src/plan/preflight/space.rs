@@ -1,6 +1,6 @@
 //! Whether the disk of the server has room for what is restored, as far as that can be told.
 
-use crate::dump::inventory::{Compression, Origin};
+use crate::dump::inventory::Compression;
 use crate::plan::RestorePlan;
 
 /// A server compresses what it stores, on the whole to less than this part of its size.
@@ -29,9 +29,10 @@ fn bytes(plan: &RestorePlan) -> (u64, bool) {
         let is_compressed = archive.compression() != Compression::None;
         return (archive.bytes().unwrap_or(0), is_compressed);
     }
-    let files = plan.collections.iter().filter_map(|one| one.data.as_ref().and_then(Origin::file));
-    files.fold((0, false), |(bytes, is_least), file| {
-        (bytes + file.bytes, is_least || file.compression != Compression::None)
+    let origins = plan.collections.iter().filter_map(|one| one.data.as_ref());
+    origins.fold((0, false), |(bytes, is_least), origin| {
+        let is_compressed = origin.file().is_some_and(|file| file.compression != Compression::None);
+        (bytes + origin.bytes().unwrap_or(0), is_least || is_compressed)
     })
 }
 

@@ -285,9 +285,10 @@ fn setting(option: &OptionValue) -> Markup {
     }
 }
 
-/// Users, roles, the oplog and the ledger, where there are some.
+/// Workers; users, roles, the oplog and the ledger, where there are some.
 fn special_facts(report: &Report) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
+    facts.push(("Batches in flight", report.workers.words()));
     if let Some(users) = &report.users {
         let lines = special::users(users, crate::report::Verbosity::Normal);
         facts.push(("Users and roles", words(&lines.join("; "))));

@@ -171,7 +171,7 @@ fn the_verdict_is_that_of_the_summary() {
 }
 
 /// Each field of a report, and words of the page that show it.
-const SHOWN: [(&str, &str); 24] = [
+const SHOWN: [(&str, &str); 25] = [
     ("schema", "restorm.report/1"),
     ("tool_version", "<dt>restorm</dt>"),
     ("outcome", "<h1"),
@@ -183,6 +183,7 @@ const SHOWN: [(&str, &str); 24] = [
     ("times", "id=\"times\""),
     ("latency", "<dt>Latency, p50 and p99</dt>"),
     ("timeline", "id=\"timeline\""),
+    ("workers", "<dt>Batches in flight</dt>"),
     ("bound_by", "id=\"bound\""),
     ("target", "<dt>Target</dt>"),
     ("dump", "<dt>Dump</dt>"),

@@ -76,6 +76,7 @@ pub(crate) fn context() -> Context {
             path: "dump".into(),
             server_version: Some("7.0.2".into()),
             tool_version: None,
+            is_made: false,
         },
         skipped: Vec::new(),
         outcome: Outcome::Finished,
