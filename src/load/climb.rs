@@ -15,8 +15,8 @@ use crate::limits::{WORKERS_DEFAULT, WORKERS_START};
 use crate::load::pressure::Pressure;
 
 /// What a server does for a document apart from its bytes, in bytes whose writing costs as much: an
-/// estimate between the rates of documents of 175 bytes and of a megabyte, not a fit. It only has to
-/// keep rates comparable where documents grow or shrink in the course of a dump.
+/// estimate between the rates of documents of 175 bytes and of a megabyte, not a fit. It only has
+/// to keep rates comparable where documents grow or shrink in the course of a dump.
 const DOCUMENT_BYTES: u64 = 800;
 
 /// A number that brings this much more is worth it.
