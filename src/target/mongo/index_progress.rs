@@ -8,6 +8,7 @@ use futures_util::TryStreamExt;
 
 use crate::sample::{IndexProgress, IndexStage};
 use crate::target::TargetError;
+use crate::target::mongo::status::number;
 use crate::target::mongo::{MongoTarget, errors};
 
 /// How each message of a build begins.
@@ -26,15 +27,6 @@ impl MongoTarget {
             cursor.try_collect().await.map_err(|error| errors::of(&error))?;
         Ok(operations.iter().filter_map(progress).collect())
     }
-}
-
-fn number(document: &Document, name: &str) -> u64 {
-    let number = match document.get(name) {
-        Some(Bson::Int32(number)) => i64::from(*number),
-        Some(Bson::Int64(number)) => *number,
-        _ => 0,
-    };
-    u64::try_from(number).unwrap_or(0)
 }
 
 fn progress(operation: &Document) -> Option<IndexProgress> {
@@ -56,8 +48,8 @@ fn progress(operation: &Document) -> Option<IndexProgress> {
         namespace: operation.get_str("ns").ok()?.to_owned(),
         indexes: names.filter_map(|spec| Some(spec.get_str("name").ok()?.to_owned())).collect(),
         stage,
-        done: progress.map_or(0, |progress| number(progress, "done")),
-        total: progress.map_or(0, |progress| number(progress, "total")),
+        done: progress.map_or(0, |progress| number(progress, &["done"]).unwrap_or(0)),
+        total: progress.map_or(0, |progress| number(progress, &["total"]).unwrap_or(0)),
     })
 }
 

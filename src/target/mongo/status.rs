@@ -55,7 +55,7 @@ impl MongoTarget {
 }
 
 /// A number inside of documents, whatever its type.
-fn number(document: &Document, path: &[&str]) -> Option<u64> {
+pub(super) fn number(document: &Document, path: &[&str]) -> Option<u64> {
     let (last, parents) = path.split_last()?;
     let mut place = document;
     for parent in parents {
