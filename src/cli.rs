@@ -7,6 +7,7 @@ mod configuration;
 pub mod connection;
 mod damage;
 mod existing;
+pub mod import;
 mod indexes;
 pub mod inspect;
 mod metrics;
@@ -49,6 +50,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Restore(Box<restore::RestoreArgs>),
+    Import(Box<import::ImportArgs>),
     Verify(Box<verify::VerifyArgs>),
     Survey(Box<survey::SurveyArgs>),
     Inspect(inspect::InspectArgs),
@@ -81,6 +83,7 @@ pub async fn run() -> ExitStatus {
     };
     let outcome = match cli.command {
         Command::Restore(args) => Box::pin(restore::run(*args, &notes)).await,
+        Command::Import(args) => Box::pin(import::run(*args)).await,
         Command::Verify(args) => verify::run(*args).await,
         Command::Survey(args) => survey::run(*args).await,
         Command::Inspect(args) => inspect::run(args),

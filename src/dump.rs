@@ -18,6 +18,7 @@ pub mod prelude;
 pub mod special;
 pub mod stream;
 pub mod temporary;
+pub mod texts;
 pub mod writer;
 
 mod database;

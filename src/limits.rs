@@ -109,6 +109,17 @@ pub const MEMORY_DEFAULT: usize = 384 * 1024 * 1024;
 /// What a reader asks of the operating system at once; large enough that the calls do not show.
 pub const READ_BYTES: usize = 256 * 1024;
 
+/// What is cut from a text at once and turned into documents by one thread: some thousand documents
+/// of ordinary size, which take about a millisecond, so that handing them over does not show.
+pub const TEXT_CHUNK_BYTES: usize = 256 * 1024;
+
+/// The longest text of one document. The canonical form of a document of many small numbers is four
+/// times as long as its 16 MiB of BSON.
+pub const TEXT_DOCUMENT_BYTES_MAX: usize = 80 * 1024 * 1024;
+
+/// More threads than this that turn text into documents only compete for the processor.
+pub const TEXT_PARSERS_MAX: usize = 256;
+
 /// What a decompressor is fed at once.
 pub const COMPRESSED_READ_BYTES: usize = 64 * 1024;
 

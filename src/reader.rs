@@ -6,8 +6,11 @@
 //! [`Stream`](crate::dump::stream).
 
 pub mod demux;
+pub mod draft;
+pub mod json;
 mod plausible;
 pub mod salvage;
+pub mod text;
 
 use std::sync::Arc;
 

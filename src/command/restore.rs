@@ -3,8 +3,8 @@
 mod existing;
 mod keeping;
 mod library;
-mod preflight;
-mod rejecting;
+pub(in crate::command) mod preflight;
+pub(in crate::command) mod rejecting;
 mod special;
 mod surveying;
 
@@ -427,7 +427,8 @@ impl Prepared<'_> {
     }
 }
 
-fn outcome(ending: &Ending) -> Outcome {
+/// How a run ended, as a report tells it.
+pub(in crate::command) fn outcome(ending: &Ending) -> Outcome {
     match ending {
         Ending::Finished => Outcome::Finished,
         Ending::Interrupted => Outcome::Interrupted,

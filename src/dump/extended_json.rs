@@ -52,12 +52,17 @@ pub fn parse(json: &[u8]) -> Result<Bson, JsonError> {
 }
 
 /// Builds one value, typed values from the inside out.
-#[derive(Clone, Copy)]
-struct Value {
+#[derive(Clone, Copy, Debug)]
+pub struct Value {
     levels_left: usize,
 }
 
 impl Value {
+    /// Builds a value that has so many levels at most.
+    pub fn of_levels(levels_left: usize) -> Self {
+        Self { levels_left }
+    }
+
     fn inside<E: serde::de::Error>(self) -> Result<Self, E> {
         match self.levels_left {
             0 => Err(E::custom("nested deeper than a server accepts")),
@@ -137,17 +142,28 @@ impl<'de> Visitor<'de> for Value {
 }
 
 /// The typed value an object stands for, or the object itself.
-fn typed(document: Document) -> Result<Bson, String> {
+///
+/// # Errors
+///
+/// A sentence, where the fields fit a typed value and their content does not.
+pub fn typed(document: Document) -> Result<Bson, String> {
     let typed = match document.len() {
-        1 => of_one_key(&document)?,
+        1 => match document.iter().next() {
+            Some((key, value)) => of_one_key(key, value)?,
+            None => None,
+        },
         2 => of_two_keys(&document)?,
         _ => None,
     };
     Ok(typed.unwrap_or(Bson::Document(document)))
 }
 
-fn of_one_key(document: &Document) -> Result<Option<Bson>, String> {
-    let Some((key, value)) = document.iter().next() else { return Ok(None) };
+/// The typed value that an object of this one field stands for, if it does.
+///
+/// # Errors
+///
+/// A sentence, where the field fits a typed value and its content does not.
+pub fn of_one_key(key: &str, value: &Bson) -> Result<Option<Bson>, String> {
     let typed = match value {
         Bson::String(text) => return of_text(key, text),
         Bson::Document(body) => return of_body(key, body),

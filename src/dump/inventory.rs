@@ -1,12 +1,14 @@
 //! What a dump holds, as a value.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::dump::archive::Segments;
 use crate::dump::made::Made;
 use crate::dump::metadata::CollectionMetadata;
 use crate::dump::special::{OplogDump, UsersDump};
 use crate::dump::stream::INPUT_NAME;
+use crate::dump::texts::Texts;
 use crate::facts::ServerVersion;
 use crate::namespace::Namespace;
 
@@ -91,6 +93,8 @@ pub enum Origin {
     Segments(Segments),
     /// Nowhere: they are made.
     Made(Made),
+    /// Text that documents are made from.
+    Text(Arc<Texts>),
 }
 
 impl Origin {
@@ -98,7 +102,7 @@ impl Origin {
     pub fn file(&self) -> Option<&DataFile> {
         match self {
             Self::File(file) => Some(file),
-            Self::Input | Self::Segments(_) | Self::Made(_) => None,
+            Self::Input | Self::Segments(_) | Self::Made(_) | Self::Text(_) => None,
         }
     }
 
@@ -109,6 +113,7 @@ impl Origin {
             Self::Input => Path::new(INPUT_NAME),
             Self::Segments(segments) => segments.archive.path(),
             Self::Made(made) => made.name(),
+            Self::Text(texts) => texts.path(),
         }
     }
 
@@ -121,7 +126,9 @@ impl Origin {
                 // The oplog is of no database.
                 PathBuf::from(listed.namespace.to_string().trim_start_matches('.'))
             }
-            Self::File(_) | Self::Input | Self::Made(_) => self.path().to_path_buf(),
+            Self::File(_) | Self::Input | Self::Made(_) | Self::Text(_) => {
+                self.path().to_path_buf()
+            }
         }
     }
 
@@ -129,7 +136,7 @@ impl Origin {
     pub fn segments(&self) -> Option<&Segments> {
         match self {
             Self::Segments(segments) => Some(segments),
-            Self::File(_) | Self::Input | Self::Made(_) => None,
+            Self::File(_) | Self::Input | Self::Made(_) | Self::Text(_) => None,
         }
     }
 
@@ -138,7 +145,16 @@ impl Origin {
         match self {
             Self::File(file) => Some(file.bytes),
             Self::Made(made) => Some(made.bytes()),
+            Self::Text(texts) => texts.bytes(),
             Self::Input | Self::Segments(_) => None,
+        }
+    }
+
+    /// Whether the bytes of its documents cannot be told from its size: it is compressed, or text.
+    pub fn hides_document_bytes(&self) -> bool {
+        match self {
+            Self::Text(_) => true,
+            _ => self.file().is_some_and(|file| file.compression != Compression::None),
         }
     }
 }

@@ -5,6 +5,7 @@ mod feed;
 mod gathering;
 pub(super) mod id;
 mod salvage;
+mod texts;
 mod wanted;
 
 use std::collections::HashMap;
@@ -154,6 +155,9 @@ impl<T: Target> Intake<T> {
     /// Reads one collection's documents into batches. What was read before an error is sent.
     fn read(&self, collection: usize) -> Result<(), Error> {
         let _reading = self.run.stages.reading.begin();
+        if let Some(Origin::Text(texts)) = &self.run.plan.collections[collection].data {
+            return self.read_texts(collection, texts);
+        }
         let Some(mut reader) = self.open(collection)? else {
             return Ok(());
         };
@@ -240,7 +244,7 @@ impl<T: Target> Intake<T> {
                 if opened.is_err() && !self.run.goes_on() { Ok(None) } else { opened.map(Some) }
             }
             Some(Origin::Made(made)) => reader::open_made(made).map(Some),
-            Some(Origin::Segments(_)) | None => Ok(None),
+            Some(Origin::Segments(_) | Origin::Text(_)) | None => Ok(None),
         }
     }
 

@@ -45,14 +45,16 @@ pub type OplogFrames = Box<dyn Iterator<Item = Result<OplogFrame, Error>> + Send
 fn open<T: Target>(run: &Run<T>, plan: &OplogPlan) -> Result<Option<OplogFrames>, Error> {
     match &plan.origin {
         Origin::File(file) => of_file(file).map(Some),
-        Origin::Input | Origin::Segments(_) | Origin::Made(_) => match run.gathered.take_oplog() {
-            Some(Ok(spool)) => spool.frames().map(Some),
-            Some(Err(error)) => {
-                run.note_damage(error);
-                Ok(None)
+        Origin::Input | Origin::Segments(_) | Origin::Made(_) | Origin::Text(_) => {
+            match run.gathered.take_oplog() {
+                Some(Ok(spool)) => spool.frames().map(Some),
+                Some(Err(error)) => {
+                    run.note_damage(error);
+                    Ok(None)
+                }
+                None => Ok(None),
             }
-            None => Ok(None),
-        },
+        }
     }
 }
 

@@ -204,7 +204,6 @@ impl Rejects {
         state.is_broken = written.is_err();
         written?;
         files.damaged_bytes += kept.bytes.len() as u64;
-        files.damaged_up_to = Some(kept.offset);
         state.files.insert(collection, files);
         state.unsynced.extend([place.damaged(&self.root), place.damaged_lines(&self.root)]);
         Ok(())

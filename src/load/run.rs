@@ -141,7 +141,6 @@ fn announced(plan: &CollectionPlan, archive: Option<&Arc<str>>) -> PlannedCollec
         (Origin::Segments(_), Some(archive)) => Arc::clone(archive),
         _ => shown(data.path()),
     };
-    let file = data.and_then(Origin::file);
     PlannedCollection {
         namespace: plan.namespace.clone(),
         kind: plan.kind.name(),
@@ -154,7 +153,7 @@ fn announced(plan: &CollectionPlan, archive: Option<&Arc<str>>) -> PlannedCollec
         metadata: plan.metadata.as_deref().map_or_else(|| "".into(), shown),
         origin: data.map_or_else(|| "".into(), origin),
         origin_bytes: data.and_then(Origin::bytes).unwrap_or(0),
-        compressed: file.is_some_and(|file| file.compression != Compression::None),
+        compressed: data.is_some_and(Origin::hides_document_bytes),
         indexes: plan.indexes.len(),
     }
 }

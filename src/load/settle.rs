@@ -360,7 +360,8 @@ impl<T> Run<T> {
     /// Whether the documents of a collection can be read only once.
     pub(super) fn reads_once(&self, collection: usize) -> bool {
         match &self.plan.collections[collection].data {
-            Some(Origin::Input) => true,
+            // Nothing tells which line a document was made from once it was sent.
+            Some(Origin::Input | Origin::Text(_)) => true,
             Some(Origin::Segments(segments)) => segments.archive.is_piped(),
             Some(Origin::File(_) | Origin::Made(_)) | None => false,
         }

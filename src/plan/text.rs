@@ -128,6 +128,7 @@ fn source(data: &Origin) -> String {
         }
         Origin::Made(made) => format!("about {} bytes of {}", made.bytes(), made.name().display()),
         Origin::Input => "what comes through standard input".to_owned(),
+        Origin::Text(texts) => format!("documents made from {}", texts.path().display()),
         Origin::Segments(segments) => {
             let archive = &segments.archive;
             let packed = packed(archive.compression());

@@ -11,7 +11,7 @@ use crate::program::{Finished, Program};
 /// The columns that help may take.
 const COLUMNS_MAX: usize = 100;
 
-const COMMANDS: [&str; 3] = ["restore", "inspect", "seed"];
+const COMMANDS: [&str; 4] = ["restore", "import", "inspect", "seed"];
 
 fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")
@@ -25,8 +25,8 @@ fn run(arguments: &[&str]) -> Finished {
 #[test]
 fn help_tells_the_statuses_and_examples_in_a_hundred_columns() {
     for command in COMMANDS {
-        // The short form is the host where a server is named, as in mongorestore.
-        let names_server = ["restore", "seed"].contains(&command);
+        // The short form is the host where a server is named, as in mongorestore and mongoimport.
+        let names_server = ["restore", "import", "seed"].contains(&command);
         let flags = if names_server { &["--help"][..] } else { &["--help", "-h"] };
         for flag in flags {
             let help = run(&[command, flag]);

@@ -7,9 +7,10 @@ use std::path::Path;
 const BLESS: &str = "RESTORM_BLESS";
 
 /// Each page of the manual and the words that show it.
-const PAGES: [(&str, &[&str]); 6] = [
+const PAGES: [(&str, &[&str]); 7] = [
     ("restorm.txt", &["--help"]),
     ("restore.txt", &["restore", "--help"]),
+    ("import.txt", &["import", "--help"]),
     ("verify.txt", &["verify", "--help"]),
     ("survey.txt", &["survey", "--help"]),
     ("inspect.txt", &["inspect", "--help"]),

@@ -18,6 +18,7 @@ mod damaged_documents;
 mod fuzz;
 mod golden;
 mod help;
+mod import;
 mod inspect_json;
 mod killed;
 mod mangling;

@@ -28,6 +28,7 @@ mod faults;
 mod full_disk;
 mod golden;
 mod harness;
+mod import;
 mod index_fixups;
 mod interruption;
 mod library;

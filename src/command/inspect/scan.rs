@@ -45,7 +45,7 @@ fn scan(entry: &DumpEntry, depth: Depth) -> InspectedCollection {
         }
         // Archives are read by one reader for all their collections.
         // What is made is in no dump that is inspected.
-        Some(Origin::Segments(_) | Origin::Made(_)) | None => {}
+        Some(Origin::Segments(_) | Origin::Made(_) | Origin::Text(_)) | None => {}
     }
     collection
 }
@@ -61,7 +61,7 @@ fn scan_deeply(entry: &DumpEntry) -> InspectedCollection {
             let data = nothing_of(Path::new(INPUT_NAME), Compression::None, None);
             (data, reader::open_input(None))
         }
-        Some(Origin::Segments(_) | Origin::Made(_)) | None => return collection,
+        Some(Origin::Segments(_) | Origin::Made(_) | Origin::Text(_)) | None => return collection,
     };
     let path = data.path.clone();
     collection.data = Some(data);

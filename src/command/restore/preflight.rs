@@ -9,7 +9,7 @@ use crate::target::TargetError;
 use crate::target::mongo::MongoTarget;
 
 /// Takes out of the plan what cannot be, notes what may surprise, and refuses what would fail.
-pub(super) async fn check(
+pub(in crate::command) async fn check(
     target: &MongoTarget,
     facts: &ServerFacts,
     plan: &mut RestorePlan,

@@ -45,7 +45,8 @@ pub(super) fn check(found: Found<'_>) -> Result<(), Error> {
     }
 }
 
-fn place(collection: &CollectionPlan, entry: Option<&DumpEntry>) -> Place {
+/// Where the refused documents of a collection are kept.
+pub(in crate::command) fn place(collection: &CollectionPlan, entry: Option<&DumpEntry>) -> Place {
     let mut metadata = entry.and_then(|entry| entry.metadata.clone()).unwrap_or_default();
     metadata.collection_name = Some(collection.namespace.collection().to_owned());
     if collection.kind == CollectionKind::TimeSeries || metadata.kind.is_none() {

@@ -54,7 +54,7 @@ impl Source<'_> {
     /// Whether a collection can be read again.
     pub(super) fn can_be_read_again(&self, collection: usize) -> bool {
         match &self.plan.collections[collection].data {
-            Some(Origin::Input) => false,
+            Some(Origin::Input | Origin::Text(_)) => false,
             Some(Origin::Segments(segments)) => !segments.archive.is_piped(),
             Some(Origin::File(_) | Origin::Made(_)) | None => true,
         }
@@ -138,7 +138,7 @@ pub(super) fn open(data: Option<&Origin>, stop: &Stop) -> Result<Option<Reader>,
         Some(Origin::File(file)) => reader::open(file).map(Some),
         Some(Origin::Input) => reader::open_input(Some(interrupt(stop))).map(Some),
         Some(Origin::Made(made)) => reader::open_made(made).map(Some),
-        Some(Origin::Segments(_)) | None => Ok(None),
+        Some(Origin::Segments(_) | Origin::Text(_)) | None => Ok(None),
     }
 }
 

@@ -51,7 +51,7 @@ impl NewIds {
     }
 
     /// The `_id` of the document here. No two documents of a collection end at the same byte.
-    fn at(&self, position: Position) -> ObjectId {
+    pub(super) fn at(&self, position: Position) -> ObjectId {
         let mut bytes = [0; 12];
         bytes[..4].copy_from_slice(&self.seconds);
         bytes[4..].copy_from_slice(&self.first.wrapping_add(position.end).to_be_bytes());

@@ -1,0 +1,139 @@
+//! Files of text, or standard input, that documents are made from.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::dump::stream::{INPUT_NAME, Interrupt, Stream};
+use crate::error::{Error, ErrorKind};
+
+/// Texts of Extended JSON that become the documents of one collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Texts {
+    inputs: Vec<TextInput>,
+    layout: JsonLayout,
+    shown: PathBuf,
+    bytes: Option<u64>,
+}
+
+/// One text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextInput {
+    /// A file, plain or compressed, or a pipe with a name.
+    File(PathBuf),
+    /// Standard input.
+    Input,
+}
+
+/// How JSON documents stand beside each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonLayout {
+    /// One after the other, each on a line of its own or over several; or, where the text begins
+    /// with a bracket, in an array.
+    Told,
+    /// In one array.
+    Array,
+}
+
+impl Texts {
+    /// Looks whether all texts are there.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`ErrorKind::Dump`], where one is not a file that can be read.
+    pub fn locate(inputs: Vec<TextInput>, layout: JsonLayout) -> Result<Self, Error> {
+        let mut bytes = Some(0_u64);
+        for input in &inputs {
+            bytes = bytes.zip(input.bytes()?).map(|(sum, bytes)| sum + bytes);
+        }
+        let first = inputs.first().map_or(Path::new(INPUT_NAME), TextInput::path);
+        let shown = match inputs.len() {
+            0 | 1 => first.to_path_buf(),
+            many => PathBuf::from(format!("{} and {} more", first.display(), many - 1)),
+        };
+        Ok(Self { inputs, layout, shown, bytes })
+    }
+
+    /// The texts, in the order in which they were named.
+    pub fn inputs(&self) -> &[TextInput] {
+        &self.inputs
+    }
+
+    /// How documents stand in them.
+    pub fn layout(&self) -> JsonLayout {
+        self.layout
+    }
+
+    /// What they are called together.
+    pub fn path(&self) -> &Path {
+        &self.shown
+    }
+
+    /// Their size together, compressed or not, where it is known.
+    pub fn bytes(&self) -> Option<u64> {
+        self.bytes
+    }
+}
+
+impl TextInput {
+    /// Its path, or what it is called.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::File(path) => path,
+            Self::Input => Path::new(INPUT_NAME),
+        }
+    }
+
+    /// Opens it; its first bytes tell how it is compressed.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`ErrorKind::Read`], where it cannot be opened.
+    pub fn open(&self, interrupt: Interrupt) -> Result<Stream, Error> {
+        match self {
+            Self::File(path) => Stream::of_path(path, Some(interrupt)),
+            Self::Input => Stream::of_input(Some(interrupt)),
+        }
+    }
+
+    fn bytes(&self) -> Result<Option<u64>, Error> {
+        let Self::File(path) = self else {
+            return Ok(None);
+        };
+        let found = fs::metadata(path).map_err(|error| {
+            Error::new(ErrorKind::Dump, format!("cannot be opened: {error}")).in_file(path)
+        })?;
+        if found.is_dir() {
+            return Err(Error::new(ErrorKind::Dump, "is a folder instead of a file of text")
+                .in_file(path)
+                .hint("name its files, such as folder/*.json"));
+        }
+        Ok(found.is_file().then_some(found.len()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_texts_have_one_name_and_one_size() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).expect("written");
+            TextInput::File(path)
+        };
+        let inputs = vec![file("a.json", "{}"), file("b.json", "{}\n")];
+        let told = JsonLayout::Told;
+        let texts = Texts::locate(inputs.clone(), told).expect("there");
+        assert_eq!(texts.bytes(), Some(5));
+        assert!(texts.path().to_string_lossy().ends_with("a.json and 1 more"));
+        let with_input = [inputs, vec![TextInput::Input]].concat();
+        assert_eq!(Texts::locate(with_input, told).expect("there").bytes(), None);
+        let missing = vec![TextInput::File(folder.path().join("c.json"))];
+        assert!(Texts::locate(missing, told).is_err());
+        let not_text = vec![TextInput::File(folder.path().to_path_buf())];
+        let error = Texts::locate(not_text, told).expect_err("a folder");
+        assert!(error.to_string().contains("is a folder"), "{error}");
+    }
+}

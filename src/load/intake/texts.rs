@@ -1,0 +1,298 @@
+//! Turns texts into batches: one thread cuts them, others make documents of what is cut.
+
+use std::ops::Range;
+use std::thread;
+
+use crate::batch::{Batch, Batcher, Position};
+use crate::dump::texts::Texts;
+use crate::error::{Error, ErrorKind};
+use crate::load::OnRejection;
+use crate::load::intake::id::{self, NewIds};
+use crate::load::intake::{INVALID_BSON, Intake, beside};
+use crate::load::rejects::Kept;
+use crate::plan::Insertion;
+use crate::reader::draft::Draft;
+use crate::reader::json::{self, JsonFault};
+use crate::reader::text::{self, Chunk, Cutter, Shape};
+use crate::report::{Event, Rejection};
+use crate::target::Target;
+
+/// Chunks that wait for a thread: one for each that is about to be done with its own.
+const CHUNKS_PER_PARSER: usize = 1;
+
+/// What is wrong with a piece of text, and where.
+struct Fault {
+    message: String,
+    /// The line, from 1.
+    line: u64,
+    /// The column in bytes, from 1.
+    column: u64,
+}
+
+impl<T: Target> Intake<T> {
+    /// Makes the documents of a collection from texts. What was made before an error is sent.
+    pub(super) fn read_texts(&self, collection: usize, texts: &Texts) -> Result<(), Error> {
+        let parsers = match self.run.plan.collections[collection].insertion {
+            Insertion::InOrder => 1,
+            Insertion::AnyOrder => self.run.settings.readers,
+        };
+        let queue = match self.own_queue(collection) {
+            Some(worker) => &self.own[worker],
+            None => &self.shared,
+        };
+        let (cut, to_parse) = async_channel::bounded(parsers * CHUNKS_PER_PARSER);
+        // Both ends go with the closure, so that the parsers end with the texts.
+        thread::scope(move |scope| {
+            for number in 0..parsers {
+                let chunks = to_parse.clone();
+                let maker = Maker::new(self, collection, texts, queue);
+                let named = thread::Builder::new().name(format!("parsing {number}"));
+                named.spawn_scoped(scope, move || maker.make_all(&chunks)).map_err(|error| {
+                    let message = format!("no thread can be started to parse: {error}");
+                    Error::new(ErrorKind::Read, message)
+                })?;
+            }
+            drop(to_parse);
+            self.cut_all(collection, texts, &cut)
+        })
+    }
+
+    /// Cuts one text after the other; where one cannot be read, the others still are.
+    fn cut_all(
+        &self,
+        collection: usize,
+        texts: &Texts,
+        to_parse: &async_channel::Sender<Chunk>,
+    ) -> Result<(), Error> {
+        let (mut failure, mut base) = (None, 0);
+        for (text, input) in texts.inputs().iter().enumerate() {
+            if !self.run.goes_on() {
+                break;
+            }
+            let cut = input.open(self.interrupt()).and_then(|mut stream| {
+                stream.timed_by(&self.run.stages.read);
+                let unpacking = if self.unpacks_aside { stream.unpack_aside() } else { None };
+                let base = &mut base;
+                beside(unpacking, move || {
+                    self.cut_one(Cutter::new(stream, text, texts.layout())?, base, to_parse)
+                })
+            });
+            if let Err(error) = cut
+                && self.run.goes_on()
+            {
+                self.run.fail_collection(collection, &error);
+                failure.get_or_insert(error);
+            }
+        }
+        match failure {
+            Some(error) => Err(error),
+            None if self.run.goes_on() => {
+                self.run.read_to_end(collection);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn cut_one(
+        &self,
+        mut cutter: Cutter,
+        base: &mut u64,
+        to_parse: &async_channel::Sender<Chunk>,
+    ) -> Result<(), Error> {
+        let mut end = *base;
+        let mut cut = || {
+            while let Some(mut chunk) = cutter.next_chunk()? {
+                chunk.offset += *base;
+                end = chunk.offset + chunk.bytes.len() as u64;
+                if !self.run.goes_on() || to_parse.send_blocking(chunk).is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        let outcome = cut();
+        *base = end;
+        outcome
+    }
+}
+
+/// Makes documents of chunks.
+struct Maker<'a, T> {
+    intake: &'a Intake<T>,
+    collection: usize,
+    texts: &'a Texts,
+    queue: &'a async_channel::Sender<Batch>,
+    batcher: Batcher,
+    draft: Draft,
+    ids: NewIds,
+    /// Bytes of files that were used up by the chunks of this one.
+    origin: u64,
+    /// Where the last document ends.
+    end: u64,
+}
+
+impl<'a, T: Target> Maker<'a, T> {
+    fn new(
+        intake: &'a Intake<T>,
+        collection: usize,
+        texts: &'a Texts,
+        queue: &'a async_channel::Sender<Batch>,
+    ) -> Self {
+        let (run, settings) = (&intake.run, &intake.run.settings);
+        let batcher =
+            Batcher::new(collection, settings.batch, settings.zero_timestamps, run.pool.clone());
+        let ids = NewIds::of(run.id, &run.plan.collections[collection].source);
+        let draft = Draft::default();
+        Self { intake, collection, texts, queue, batcher, draft, ids, origin: 0, end: 0 }
+    }
+
+    /// Takes chunks until there are no more.
+    fn make_all(mut self, chunks: &async_channel::Receiver<Chunk>) {
+        while let Ok(chunk) = chunks.recv_blocking() {
+            if !self.make(&chunk) {
+                // Whoever cuts notices that nobody listens.
+                chunks.close();
+                return;
+            }
+        }
+        let end = Position { offset: self.end, origin: self.origin, end: self.end };
+        if let Some(batch) = self.batcher.finish(end) {
+            self.intake.send(self.queue, batch);
+        }
+    }
+
+    /// Makes the documents of a chunk; false where nothing more is wanted.
+    fn make(&mut self, chunk: &Chunk) -> bool {
+        self.origin += chunk.origin_bytes;
+        match &chunk.shape {
+            Shape::Lines => {
+                let (mut at, mut line) = (0, chunk.lines_before);
+                while at < chunk.bytes.len() {
+                    let rest = &chunk.bytes[at..];
+                    let end = at + memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
+                    if !self.one(chunk, at..end, line) {
+                        return false;
+                    }
+                    (at, line) = (end, line + 1);
+                }
+            }
+            Shape::Stretches(stretches) => {
+                let (mut at, mut line) = (0, chunk.lines_before);
+                for stretch in stretches {
+                    line += lines(&chunk.bytes[at..stretch.start]);
+                    if !self.one(chunk, stretch.clone(), line) {
+                        return false;
+                    }
+                    line += lines(&chunk.bytes[stretch.clone()]);
+                    at = stretch.end;
+                }
+            }
+        }
+        true
+    }
+
+    /// Makes the document in this stretch of a chunk, or several where it is a line with several.
+    fn one(&mut self, chunk: &Chunk, stretch: Range<usize>, lines_before: u64) -> bool {
+        let bytes = &chunk.bytes[stretch.clone()];
+        let fault = match json::convert(bytes, &mut self.draft) {
+            Ok(()) => return self.push(chunk, stretch, lines_before),
+            Err(_) if bytes.iter().all(u8::is_ascii_whitespace) => return true,
+            Err(fault) => fault,
+        };
+        if !fault.follows_document {
+            return self.reject(chunk, stretch, &placed(fault, lines_before));
+        }
+        let (mut values, end) = text::values(bytes);
+        if !bytes[end..].iter().all(u8::is_ascii_whitespace) {
+            values.push(end..bytes.len());
+        }
+        values.into_iter().all(|value| {
+            let within = stretch.start + value.start..stretch.start + value.end;
+            match json::convert(&bytes[value.clone()], &mut self.draft) {
+                Ok(()) => self.push(chunk, within, lines_before),
+                Err(mut fault) => {
+                    fault.column += value.start as u64;
+                    self.reject(chunk, within, &placed(fault, lines_before))
+                }
+            }
+        })
+    }
+
+    /// Puts the document that was made into a batch.
+    fn push(&mut self, chunk: &Chunk, stretch: Range<usize>, lines_before: u64) -> bool {
+        let position = position(chunk, &stretch, self.origin);
+        self.end = position.end;
+        let made = if self.draft.has_id() {
+            self.draft.frame()
+        } else {
+            self.draft.with_id(self.ids.at(position).bytes())
+        };
+        let frame = match made {
+            Ok(frame) => frame,
+            Err(error) => {
+                let fault = Fault { message: error.to_string(), line: lines_before + 1, column: 1 };
+                return self.reject(chunk, stretch, &fault);
+            }
+        };
+        let (stored, _) = id::stored_form(frame, None, position);
+        let moved = stored.as_deref().and_then(|bytes| crate::frame::Frame::new(bytes).ok());
+        match self.batcher.push(moved.unwrap_or(frame), position) {
+            Some(batch) => self.intake.send(self.queue, batch),
+            None => !self.intake.run.has_failed(),
+        }
+    }
+
+    /// Counts a piece of text as rejected from which no document can be made.
+    fn reject(&mut self, chunk: &Chunk, stretch: Range<usize>, fault: &Fault) -> bool {
+        let run = &self.intake.run;
+        let position = position(chunk, &stretch, self.origin);
+        self.batcher.pass_damaged(position);
+        let file = self.texts.inputs()[chunk.text].path().display();
+        let Fault { message, line, column } = fault;
+        let message = format!("{file}:{line}:{column}: {message}");
+        let bytes = &chunk.bytes[stretch];
+        let rejection = Rejection {
+            code: INVALID_BSON,
+            message: message.clone(),
+            id: "(none that can be read)".to_owned(),
+            is_conflict: false,
+        };
+        let collection = self.collection;
+        if let Some(rejects) = &run.rejects {
+            let mut line = bytes.to_vec();
+            if line.last() != Some(&b'\n') {
+                line.push(b'\n');
+            }
+            let kept = Kept { offset: position.offset, bytes: line.into() };
+            if let Err(error) = rejects.keep_damaged(collection, &rejection, &kept) {
+                run.fail(error);
+            }
+        }
+        run.observe(&Event::Damaged { collection, bytes: bytes.len() as u64, rejection });
+        run.judge_failures();
+        if run.settings.on_rejection == OnRejection::StopRun {
+            let message = format!("stopped at what is no document: {message}");
+            run.fail(
+                Error::new(ErrorKind::Read, message)
+                    .hint("without --stopOnError such lines are counted and the rest goes on"),
+            );
+        }
+        !run.has_failed()
+    }
+}
+
+fn lines(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
+fn position(chunk: &Chunk, stretch: &Range<usize>, origin: u64) -> Position {
+    let (start, end) = (stretch.start as u64, stretch.end as u64);
+    Position { offset: chunk.offset + start, origin, end: chunk.offset + end }
+}
+
+/// A fault of JSON with its place in the text.
+fn placed(fault: JsonFault, lines_before: u64) -> Fault {
+    let line = lines_before + fault.lines_before + 1;
+    Fault { message: fault.message, line, column: fault.column }
+}

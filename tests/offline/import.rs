@@ -1,0 +1,121 @@
+//! Texts that are imported nowhere: what is read, counted and told, and the status at the end.
+
+use crate::program::{Finished, Program};
+use serde_json::Value;
+use std::path::Path;
+
+/// Imports nowhere, in this folder; the report is there after it.
+fn import(folder: &Path, arguments: &[&str], input: &str) -> (Finished, Value) {
+    let finished = Program::restorm(&["import", "--null", "--report", "report.json"])
+        .args(arguments)
+        .in_folder(folder)
+        .input(input)
+        .run();
+    let report = std::fs::read(folder.join("report.json")).unwrap_or_default();
+    let report = serde_json::from_slice(&report).unwrap_or(Value::Null);
+    (finished, report)
+}
+
+/// Documents read, inserted and rejected.
+fn balance(report: &Value) -> [Option<u64>; 3] {
+    ["read", "inserted", "rejected"].map(|name| report["balance"][name].as_u64())
+}
+
+fn lines(count: usize) -> String {
+    (0..count)
+        .map(|number| format!("{{\"n\":{number},\"text\":\"some text\"}}\n"))
+        .collect::<Vec<_>>()
+        .concat()
+}
+
+#[test]
+fn many_files_and_standard_input_are_read_whatever_their_form() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::write(folder.path().join(name), bytes).expect("written");
+    };
+    write("lines.json", lines(30_000).as_bytes());
+    let array = format!("[{}]", lines(2000).trim_end().replace('\n', ",\n"));
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut gzip, array.as_bytes()).expect("packed");
+    write("array.json.gz", &gzip.finish().expect("packed"));
+    let spread = lines(100).replace(',', ",\n  ");
+    write("spread.zst", &zstd::encode_all(spread.as_bytes(), 1).expect("packed"));
+    let files = ["lines.json", "array.json.gz", "spread.zst", "-", "-d", "shop", "-c", "orders"];
+    for more in [&[][..], &["--parsers", "1"], &["--maintainInsertionOrder"]] {
+        let (finished, report) =
+            import(folder.path(), &[&files[..], more].concat(), "{\"a\":1} {\"a\":2}\n{}");
+        assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+        assert_eq!(balance(&report), [Some(32_103), Some(32_103), Some(0)], "{more:?}");
+        assert_eq!(report["collections"][0]["namespace"], "shop.orders");
+    }
+}
+
+#[test]
+fn a_line_that_is_no_document_is_told_with_its_place_and_ends_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = format!("{}nope\n\n{{\"a\":{{\"$oid\":\"zz\"}}}}\n{}[1]\n", lines(5000), lines(10));
+    std::fs::write(folder.path().join("orders.json"), &text).expect("written");
+    let arguments = ["orders.json", "--rejects", "aside"];
+    let (finished, report) = import(folder.path(), &arguments, "");
+    assert_eq!(finished.status, Some(3), "{}", finished.stderr);
+    assert_eq!(balance(&report), [Some(5013), Some(5010), Some(3)]);
+    for place in ["orders.json:5001:2: ", "orders.json:5003:18: `$oid` cannot hold \"zz\""] {
+        assert!(finished.stderr.contains(place), "{place}: {}", finished.stderr);
+    }
+    let kept = folder.path().join("aside/test");
+    let damaged = std::fs::read_to_string(kept.join("orders.damaged")).expect("kept");
+    let mut damaged: Vec<_> = damaged.lines().collect();
+    damaged.sort_unstable();
+    assert_eq!(damaged, ["[1]", "nope", "{\"a\":{\"$oid\":\"zz\"}}"]);
+    let told = std::fs::read_to_string(kept.join("orders.damaged.jsonl")).expect("kept");
+    assert_eq!(told.lines().count(), 3);
+    for line in told.lines() {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        let offset = usize::try_from(line["offset"].as_u64().expect("a number")).expect("small");
+        let message = line["message"].as_str().expect("a text");
+        let number = message.split(':').nth(1).and_then(|line| line.parse().ok());
+        assert_eq!(number, Some(text[..offset].matches('\n').count() + 1), "{message}");
+    }
+}
+
+#[test]
+fn the_first_such_line_ends_the_run_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = format!("nope\n{}", lines(200_000));
+    let arguments = ["-c", "orders", "--stopOnError"];
+    let (finished, report) = import(folder.path(), &arguments, &text);
+    assert_eq!(finished.status, Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("standard input:1:2: "), "{}", finished.stderr);
+    assert!(report["balance"]["read"].as_u64() < Some(200_000));
+    assert_eq!(report["is_balanced"], true);
+}
+
+#[test]
+fn a_text_that_cannot_be_read_to_its_end_is_no_success() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("cut.json"), "[{\"a\":1},\n").expect("written");
+    std::fs::write(folder.path().join("sound.json"), "{\"a\":1}\n").expect("written");
+    let arguments = ["cut.json", "sound.json", "-c", "orders"];
+    let (finished, report) = import(folder.path(), &arguments, "");
+    assert_eq!(finished.status, Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("the text ends inside its array"), "{}", finished.stderr);
+    assert_eq!(balance(&report), [Some(2), Some(2), Some(0)]);
+}
+
+#[test]
+fn what_cannot_begin_is_told_before_anything_is_sent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (arguments, status, words) in [
+        (&["missing.json"][..], 1, "cannot be opened: No such file"),
+        (&["-"], 2, "the collection is not named"),
+        (&[".", "-c", "c"], 1, "is a folder"),
+        (&["a.json", "b.json"], 2, "--collection"),
+        (&["--type", "csv", "a.csv"], 2, "tables are not read yet"),
+    ] {
+        let (finished, report) = import(folder.path(), arguments, "");
+        assert_eq!(finished.status, Some(status), "{arguments:?}: {}", finished.stderr);
+        assert!(finished.stderr.contains(words), "{arguments:?}: {}", finished.stderr);
+        assert_eq!(report, Value::Null);
+    }
+}

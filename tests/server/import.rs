@@ -1,0 +1,129 @@
+//! Texts that are imported into a server: what is stored is what they say.
+
+use crate::program::{Finished, Program};
+use crate::support::{Server, stored};
+use mongodb::bson::oid::ObjectId;
+use mongodb::bson::spec::BinarySubtype;
+use mongodb::bson::{Binary, Bson, DateTime, Decimal128, Document, Timestamp, doc};
+use serde_json::Value;
+
+fn import(server: &Server, arguments: &[&str], input: &str) -> (Finished, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.json");
+    let finished = Program::restorm(&["import", "--uri", server.uri(), "--report"])
+        .arg(&report)
+        .args(arguments)
+        .input(input)
+        .run();
+    let report = std::fs::read(report)
+        .map_or(Value::Null, |text| serde_json::from_slice(&text).expect("the report is JSON"));
+    (finished, report)
+}
+
+/// Documents of every type that the server stores as it is.
+fn documents() -> Vec<Document> {
+    let code = mongodb::bson::JavaScriptCodeWithScope { code: "f".into(), scope: doc! { "a": 1 } };
+    let values = [
+        Bson::Null,
+        Bson::Undefined,
+        Bson::MinKey,
+        Bson::MaxKey,
+        Bson::Boolean(true),
+        Bson::Int32(-5),
+        Bson::Int64(i64::MAX),
+        Bson::Int64(7),
+        Bson::Double(0.1),
+        Bson::Double(f64::NEG_INFINITY),
+        Bson::Decimal128("1.50E+3".parse::<Decimal128>().unwrap()),
+        Bson::String("é \u{1F980} \"quoted\"\n".into()),
+        Bson::Symbol("s".into()),
+        Bson::JavaScriptCode("f()".into()),
+        Bson::JavaScriptCodeWithScope(code),
+        Bson::DateTime(DateTime::from_millis(1_600_000_000_123)),
+        Bson::DateTime(DateTime::from_millis(-62_135_596_800_001)),
+        Bson::Timestamp(Timestamp { time: 5, increment: 6 }),
+        Bson::ObjectId(ObjectId::from_bytes([9; 12])),
+        Bson::Binary(Binary { subtype: BinarySubtype::Generic, bytes: vec![0, 255] }),
+        Bson::Binary(Binary { subtype: BinarySubtype::Uuid, bytes: vec![7; 16] }),
+        Bson::Document(doc! { "a": { "b": [1, [], {}] } }),
+    ];
+    let numbered = (0..).zip(values);
+    numbered.map(|(id, value)| doc! { "_id": id, "value": value, "after": [id] }).collect()
+}
+
+fn bytes(documents: &[Document]) -> Vec<Vec<u8>> {
+    documents.iter().map(|document| document.to_vec().unwrap()).collect()
+}
+
+#[test]
+fn canonical_text_is_stored_byte_for_byte() {
+    let server = Server::lease();
+    let documents = documents();
+    let texts: Vec<_> = documents
+        .iter()
+        .map(|one| Bson::Document(one.clone()).into_canonical_extjson().to_string())
+        .collect();
+    for text in [texts.join("\n"), format!("[{}]", texts.join(","))] {
+        let arguments = ["-d", "shop", "-c", "orders", "--drop", "--maintainInsertionOrder"];
+        let (finished, report) = import(&server, &arguments, &text);
+        assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+        assert_eq!(report["balance"]["inserted"], documents.len());
+        assert_eq!(stored(&server.client(), "shop", "orders"), bytes(&documents));
+    }
+}
+
+#[test]
+fn relaxed_text_is_stored_byte_for_byte_where_it_loses_nothing() {
+    let server = Server::lease();
+    // A relaxed text does not tell a small 64-bit integer from a 32-bit one.
+    let mut documents = documents();
+    documents.retain(|one| one.get("value") != Some(&Bson::Int64(7)));
+    let texts = documents.iter().map(|one| Bson::Document(one.clone()).into_relaxed_extjson());
+    let text = texts.map(|text| format!("{text}\n")).collect::<Vec<_>>().concat();
+    let arguments = ["-d", "shop", "-c", "orders", "--maintainInsertionOrder"];
+    let (finished, _) = import(&server, &arguments, &text);
+    assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+    assert_eq!(stored(&server.client(), "shop", "orders"), bytes(&documents));
+}
+
+#[test]
+fn documents_without_an_id_get_one_each_and_all_of_them_arrive() {
+    let server = Server::lease();
+    let text =
+        (0..20_000).map(|number| format!("{{\"n\":{number}}}\n")).collect::<Vec<_>>().concat();
+    let (finished, report) = import(&server, &["-d", "shop", "-c", "orders"], &text);
+    assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+    assert_eq!(report["balance"]["inserted"], 20_000);
+    let stored = stored(&server.client(), "shop", "orders");
+    let numbers: std::collections::BTreeSet<_> = stored
+        .iter()
+        .map(|bytes| {
+            let document = Document::from_reader(bytes.as_slice()).unwrap();
+            assert!(matches!(document.get("_id"), Some(Bson::ObjectId(_))), "{document}");
+            document.get_i32("n").unwrap()
+        })
+        .collect();
+    assert_eq!((stored.len(), numbers.len()), (20_000, 20_000));
+}
+
+#[test]
+fn what_the_server_refuses_is_counted_and_validators_judge() {
+    let server = Server::lease();
+    let validator = doc! { "create": "orders", "validator": { "a": { "$lt": 10 } } };
+    server.run("shop", validator);
+    let text = (0..20)
+        .map(|number| format!("{{\"_id\":{number},\"a\":{number}}}\n"))
+        .collect::<Vec<_>>()
+        .concat();
+    let arguments = ["-d", "shop", "-c", "orders"];
+    let (finished, report) = import(&server, &arguments, &text);
+    assert_eq!(finished.status, Some(3), "{}", finished.stderr);
+    assert_eq!(report["balance"]["rejected"], 10);
+    assert_eq!(stored(&server.client(), "shop", "orders").len(), 10);
+    // The ten that are there are duplicates, the others are let in.
+    let arguments = ["-d", "shop", "-c", "orders", "--bypassDocumentValidation"];
+    let (finished, report) = import(&server, &arguments, &text);
+    assert_eq!(finished.status, Some(3), "{}", finished.stderr);
+    assert_eq!(report["balance"]["inserted"], 10);
+    assert_eq!(stored(&server.client(), "shop", "orders").len(), 20);
+}
