@@ -26,6 +26,7 @@ mod signals;
 mod source;
 mod special;
 pub mod survey;
+mod tables;
 pub mod verify;
 
 use std::ffi::OsString;

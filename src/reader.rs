@@ -10,6 +10,7 @@ pub mod draft;
 pub mod json;
 mod plausible;
 pub mod salvage;
+pub mod table;
 pub mod text;
 
 use std::sync::Arc;

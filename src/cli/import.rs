@@ -1,6 +1,5 @@
 //! The arguments of `restorm import`.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -10,12 +9,14 @@ use clap::Args;
 
 use crate::cli::connection::{ConnectionArgs, Server, StandardInput, Surroundings};
 use crate::cli::metrics::MetricsArgs;
-use crate::cli::output::{self, Stream};
+use crate::cli::output;
+use crate::cli::progress::ProgressArgs;
 use crate::cli::refusals::RefusalArgs;
 use crate::cli::reports::ReportArgs;
 use crate::cli::restore::{at_most, batch_bytes, size, style, write_concern};
 use crate::cli::signals::{self, Voice};
-use crate::command::import::{ImportOptions, JsonLayout, TextInput, import};
+use crate::cli::tables::TableArgs;
+use crate::command::import::{ImportOptions, TextInput, import};
 use crate::command::restore::{
     BatchLimits, Connection, Destination, ExistingPolicy, Insertion, LoadSettings, Stop,
     Validation, Workers, WriteConcern, is_uri,
@@ -32,11 +33,11 @@ use crate::report::{Observer, OptionValue, Progress, Report, Verbosity, text};
 /// The database that mongoimport imports into where none is named.
 const DATABASE: &str = "test";
 
-/// Import JSON into a collection
+/// Import JSON, CSV or TSV into a collection
 ///
 /// Takes JSON lines, documents one after the other, or an array of documents, as mongoexport
-/// writes them: Extended JSON of both versions, relaxed or canonical; plain, gzip and zstd are told
-/// apart by their content. Texts are cut at the ends of documents and parsed on all cores. A line
+/// writes them: Extended JSON of both versions, relaxed or canonical; or tables with commas or
+/// tabulators; plain, gzip and zstd are told apart by their content. Texts are cut at the ends of documents and parsed on all cores. A line
 /// that is no document is counted, told with its place, and ends nothing.
 #[derive(Args, Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "flags as typed; options have enums")]
@@ -83,18 +84,13 @@ pub struct ImportArgs {
     #[arg(long, value_name = "FILE", help_heading = "What is read")]
     file: Vec<PathBuf>,
 
-    /// How the text is written
-    #[arg(long = "type", value_name = "TYPE", default_value = "json", value_parser = kind)]
-    #[arg(help_heading = "What is read")]
-    _kind: JsonType,
+    #[command(flatten)]
+    table: TableArgs,
 
-    /// The text is one array; it is told by its first byte as well
-    #[arg(long, alias = "jsonArray", help_heading = "What is read")]
-    json_array: bool,
-
-    /// Changes nothing: both versions of Extended JSON are always read
-    #[arg(long, help_heading = "What is read")]
-    legacy: bool,
+    /// What becomes of documents: only `insert` is there yet
+    #[arg(long, value_name = "MODE", default_value = "insert", value_parser = mode)]
+    #[arg(help_heading = "Where it goes")]
+    _mode: Inserts,
 
     /// Insert documents in the order of the text, which one thread then parses
     #[arg(long, alias = "maintainInsertionOrder", help_heading = "How it is done")]
@@ -131,6 +127,9 @@ pub struct ImportArgs {
     reports: ReportArgs,
 
     #[command(flatten)]
+    progress: ProgressArgs,
+
+    #[command(flatten)]
     metrics: MetricsArgs,
 
     /// Show nothing but errors
@@ -142,15 +141,18 @@ pub struct ImportArgs {
     verbose: u8,
 }
 
-/// The only type of text there is.
+/// The only mode there is.
 #[derive(Clone, Copy, Debug)]
-struct JsonType;
+struct Inserts;
 
-fn kind(text: &str) -> Result<JsonType, String> {
+fn mode(text: &str) -> Result<Inserts, String> {
     match text {
-        "json" => Ok(JsonType),
-        "csv" | "tsv" => Err("tables are not read yet; make JSON lines of them".to_owned()),
-        _ => Err("only json is known".to_owned()),
+        "insert" => Ok(Inserts),
+        "upsert" | "merge" | "delete" => {
+            Err("documents are only inserted yet; import beside, and merge in the server"
+                .to_owned())
+        }
+        _ => Err("the modes are insert, upsert, merge and delete".to_owned()),
     }
 }
 
@@ -159,6 +161,7 @@ fn after_help() -> String {
         "Examples:\n  \
          restorm import orders.json --db shop                 into shop.orders\n  \
          restorm import part-*.json.gz --db shop -c orders    many files, compressed\n  \
+         restorm import orders.csv --type csv --headerline --db shop\n  \
          mongoexport -d shop -c orders | restorm import -d shop -c orders\n\n\
          Exit status:\n{}",
         ExitStatus::table()
@@ -191,7 +194,7 @@ impl ImportArgs {
         let parsers = self.parsers.unwrap_or_else(|| available_parallelism().map_or(1, Into::into));
         Ok(ImportOptions {
             inputs,
-            layout: if self.json_array { JsonLayout::Array } else { JsonLayout::Told },
+            form: self.table.form()?,
             namespace: Namespace::new(database, collection),
             destination: self.destination(server.as_ref()),
             existing: if self.drop { ExistingPolicy::Drop } else { ExistingPolicy::Add },
@@ -255,7 +258,6 @@ impl ImportArgs {
         let flags = [
             ("drop", self.drop),
             ("bypass-document-validation", self.bypass_document_validation),
-            ("json-array", self.json_array),
             ("maintain-insertion-order", self.maintain_insertion_order),
             ("null", self.null),
         ];
@@ -275,6 +277,7 @@ impl ImportArgs {
         let told = flags.chain(values).filter_map(|(name, value)| {
             value.map(|value| OptionValue { name: name.to_owned(), value })
         });
+        let told = told.chain(self.table.told());
         told.chain(self.refusals.told()).chain(self.metrics.told()).collect()
     }
 
@@ -287,13 +290,7 @@ impl ImportArgs {
     }
 
     fn progress(&self, began: Instant) -> Progress {
-        if self.quiet {
-            Progress::quiet()
-        } else if std::io::stderr().is_terminal() {
-            Progress::bars(began, || output::columns(Stream::Error), self.verbosity())
-        } else {
-            Progress::lines(began, Box::new(std::io::stderr()), self.verbosity())
-        }
+        if self.quiet { Progress::quiet() } else { self.progress.progress(began, self.verbosity()) }
     }
 }
 
@@ -360,6 +357,7 @@ fn show(args: &ImportArgs, report: &Report) -> Result<ExitStatus, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::import::{JsonLayout, Names, TextForm};
     use crate::command::restore::OnRejection;
     use clap::Parser;
 
@@ -397,7 +395,7 @@ mod tests {
         let plain = options("a.json").expect("parsed");
         assert_eq!(plain.validation, Validation::Kept);
         assert_eq!((plain.existing, plain.insertion), (ExistingPolicy::Add, Insertion::AnyOrder));
-        assert_eq!(plain.layout, JsonLayout::Told);
+        assert_eq!(plain.form, TextForm::Json(JsonLayout::Told));
         assert!(plain.told.is_empty(), "{:?}", plain.told);
         let options = options(
             "a.json b.json.gz -c c --type json --legacy --drop --jsonArray --stopOnError \
@@ -406,7 +404,7 @@ mod tests {
         )
         .expect("parsed");
         assert_eq!(options.inputs.len(), 2);
-        assert_eq!(options.layout, JsonLayout::Array);
+        assert_eq!(options.form, TextForm::Json(JsonLayout::Array));
         assert_eq!(options.existing, ExistingPolicy::Drop);
         assert_eq!(options.validation, Validation::Bypassed);
         assert_eq!(options.insertion, Insertion::InOrder);
@@ -418,10 +416,20 @@ mod tests {
     }
 
     #[test]
+    fn a_table_is_told_with_its_options() {
+        let options = options("a.csv --type csv --fields x --ignoreBlanks").expect("parsed");
+        let TextForm::Table(table) = &options.form else { panic!("no table") };
+        assert_eq!(table.names, Names::Given(vec!["x".to_owned()]));
+        let told: Vec<_> = options.told.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(told, ["ignore-blanks", "type", "fields"]);
+    }
+
+    #[test]
     fn what_cannot_be_is_refused() {
         for (line, words) in [
-            ("a.json --type csv", "tables are not read yet"),
-            ("a.json --type xml", "only json is known"),
+            ("a.json --mode upsert", "only inserted yet"),
+            ("a.json --mode some", "the modes are"),
+            ("a.csv --type csv", "nothing names the columns"),
             ("a.json --null --host x", "sends nothing"),
             ("a.json --workers 0", "whole number"),
             ("a.json --parsers 0", "whole number"),

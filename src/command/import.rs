@@ -11,7 +11,10 @@ use crate::batch::ZeroTimestamps;
 use crate::command::restore::{Destination, outcome, preflight, rejecting};
 use crate::dump::inventory::{CollectionKind, DumpEntry, Inventory, Origin};
 use crate::dump::texts::Texts;
-pub use crate::dump::texts::{JsonLayout, TextInput};
+pub use crate::dump::texts::table::{
+    Blanks, Names, NumbersInNames, ParseGrace, Separator, Table, Typing,
+};
+pub use crate::dump::texts::{JsonLayout, TextForm, TextInput};
 use crate::error::{Error, ErrorKind};
 use crate::facts::{ExistingDetail, ServerFacts, Topology};
 use crate::load::rejects::{self, Earlier, Rejects};
@@ -29,8 +32,8 @@ use crate::target::null::NullTarget;
 pub struct ImportOptions {
     /// The texts.
     pub inputs: Vec<TextInput>,
-    /// How documents stand in them.
-    pub layout: JsonLayout,
+    /// How documents are written down in them.
+    pub form: TextForm,
     /// The collection that takes the documents.
     pub namespace: Namespace,
     /// The server, or nowhere.
@@ -60,7 +63,7 @@ pub async fn import(
     stop: Stop,
     began: Instant,
 ) -> Result<Report, Error> {
-    let texts = Arc::new(Texts::locate(options.inputs.clone(), options.layout)?);
+    let texts = Arc::new(Texts::locate(options.inputs.clone(), options.form.clone())?);
     let run = Prepared { options, texts, began };
     match &options.destination {
         Destination::Null => {

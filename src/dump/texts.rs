@@ -1,16 +1,20 @@
 //! Files of text, or standard input, that documents are made from.
 
+pub mod table;
+
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::dump::stream::{INPUT_NAME, Interrupt, Stream};
+use crate::dump::texts::table::Table;
 use crate::error::{Error, ErrorKind};
 
-/// Texts of Extended JSON that become the documents of one collection.
+/// Texts that become the documents of one collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Texts {
     inputs: Vec<TextInput>,
-    layout: JsonLayout,
+    form: TextForm,
     shown: PathBuf,
     bytes: Option<u64>,
 }
@@ -22,6 +26,15 @@ pub enum TextInput {
     File(PathBuf),
     /// Standard input.
     Input,
+}
+
+/// How documents are written down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextForm {
+    /// As Extended JSON.
+    Json(JsonLayout),
+    /// As rows of a table.
+    Table(Arc<Table>),
 }
 
 /// How JSON documents stand beside each other.
@@ -40,7 +53,7 @@ impl Texts {
     /// # Errors
     ///
     /// Of kind [`ErrorKind::Dump`], where one is not a file that can be read.
-    pub fn locate(inputs: Vec<TextInput>, layout: JsonLayout) -> Result<Self, Error> {
+    pub fn locate(inputs: Vec<TextInput>, form: TextForm) -> Result<Self, Error> {
         let mut bytes = Some(0_u64);
         for input in &inputs {
             bytes = bytes.zip(input.bytes()?).map(|(sum, bytes)| sum + bytes);
@@ -50,7 +63,7 @@ impl Texts {
             0 | 1 => first.to_path_buf(),
             many => PathBuf::from(format!("{} and {} more", first.display(), many - 1)),
         };
-        Ok(Self { inputs, layout, shown, bytes })
+        Ok(Self { inputs, form, shown, bytes })
     }
 
     /// The texts, in the order in which they were named.
@@ -58,9 +71,9 @@ impl Texts {
         &self.inputs
     }
 
-    /// How documents stand in them.
-    pub fn layout(&self) -> JsonLayout {
-        self.layout
+    /// How documents are written down in them.
+    pub fn form(&self) -> &TextForm {
+        &self.form
     }
 
     /// What they are called together.
@@ -124,14 +137,14 @@ mod tests {
             TextInput::File(path)
         };
         let inputs = vec![file("a.json", "{}"), file("b.json", "{}\n")];
-        let told = JsonLayout::Told;
-        let texts = Texts::locate(inputs.clone(), told).expect("there");
+        let told = TextForm::Json(JsonLayout::Told);
+        let texts = Texts::locate(inputs.clone(), told.clone()).expect("there");
         assert_eq!(texts.bytes(), Some(5));
         assert!(texts.path().to_string_lossy().ends_with("a.json and 1 more"));
         let with_input = [inputs, vec![TextInput::Input]].concat();
-        assert_eq!(Texts::locate(with_input, told).expect("there").bytes(), None);
+        assert_eq!(Texts::locate(with_input, told.clone()).expect("there").bytes(), None);
         let missing = vec![TextInput::File(folder.path().join("c.json"))];
-        assert!(Texts::locate(missing, told).is_err());
+        assert!(Texts::locate(missing, told.clone()).is_err());
         let not_text = vec![TextInput::File(folder.path().to_path_buf())];
         let error = Texts::locate(not_text, told).expect_err("a folder");
         assert!(error.to_string().contains("is a folder"), "{error}");

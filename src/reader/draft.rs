@@ -102,6 +102,9 @@ impl Draft {
 
     /// Takes a field back whose name was written.
     pub(super) fn take_back(&mut self, at: TypeAt) {
+        if at.0 == ROOM + LENGTH {
+            self.has_id = false;
+        }
         self.bytes.truncate(at.0);
     }
 

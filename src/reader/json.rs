@@ -5,7 +5,7 @@
 //! are small, become values of their own first. Both versions of Extended JSON are read, as
 //! [`extended_json`](crate::dump::extended_json) reads them in metadata.
 
-mod date;
+pub(super) mod date;
 #[cfg(test)]
 mod tests;
 

@@ -10,13 +10,16 @@ mod scan;
 mod tests;
 
 use std::path::Path;
+use std::sync::Arc;
 
-use memchr::{memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter, memrchr};
 
 use crate::dump::stream::Stream;
-use crate::dump::texts::JsonLayout;
+use crate::dump::texts::table::{Names, Table};
+use crate::dump::texts::{JsonLayout, TextForm};
 use crate::error::Error;
 use crate::limits::{TEXT_CHUNK_BYTES, TEXT_DOCUMENT_BYTES_MAX};
+use crate::reader::table::{Columns, RowEnd, row_end};
 use scan::{Found, Scanner};
 
 /// The mark that some programs put before UTF-8.
@@ -40,20 +43,23 @@ pub struct Chunk {
 }
 
 /// How documents stand in a chunk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Shape {
     /// One on each line; empty lines count for nothing.
     Lines,
     /// In these stretches of its bytes.
     Stretches(Vec<std::ops::Range<usize>>),
+    /// Rows of a table with these columns; empty lines count for nothing.
+    Rows(Arc<Columns>),
 }
 
 /// How documents stand in a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 enum Layout {
     Lines,
     Values,
     Array,
+    Rows(Arc<Columns>),
 }
 
 /// Cuts one text.
@@ -68,13 +74,38 @@ pub struct Cutter {
 }
 
 impl Cutter {
-    /// Begins with a text of JSON, whose first document tells how the others stand.
+    /// Begins with a text.
     ///
     /// # Errors
     ///
-    /// Where it cannot be read, or is not the array that was asked for.
-    pub fn new(mut stream: Stream, text: usize, layout: JsonLayout) -> Result<Self, Error> {
+    /// Where it cannot be read, or is not of the form that was asked for.
+    pub fn new(mut stream: Stream, text: usize, form: &TextForm) -> Result<Self, Error> {
         skip_mark(&mut stream)?;
+        match form {
+            TextForm::Json(layout) => Self::of_json(stream, text, *layout),
+            TextForm::Table(table) => Self::of_table(stream, text, table),
+        }
+    }
+
+    /// Takes the names of the columns from the first row, where they stand there.
+    fn of_table(mut stream: Stream, text: usize, table: &Arc<Table>) -> Result<Self, Error> {
+        let mut lines = 0;
+        let mut header = Vec::new();
+        if table.names == Names::Header {
+            lines = skip_line_ends(&mut stream)?;
+            let end = rows(&mut stream, table, Rows::First)?;
+            header.extend_from_slice(&stream.ahead()[..end]);
+        }
+        let columns = Columns::new(table, &header).map_err(|why| stream.error(why))?;
+        lines += memchr_iter(b'\n', &header).count() as u64;
+        stream.advance(header.len());
+        let origin = stream.origin();
+        let layout = Layout::Rows(Arc::new(columns));
+        Ok(Self { stream, text, layout, lines, origin, scanner: Scanner::new(false) })
+    }
+
+    /// The first document tells how the others stand.
+    fn of_json(mut stream: Stream, text: usize, layout: JsonLayout) -> Result<Self, Error> {
         let lines = skip_space(&mut stream)?;
         let begins_array = stream.ahead().first() == Some(&b'[');
         let layout = match layout {
@@ -92,7 +123,7 @@ impl Cutter {
             JsonLayout::Told => of_first_document(&mut stream)?,
         };
         let origin = stream.origin();
-        let scanner = Scanner::new(layout == Layout::Array);
+        let scanner = Scanner::new(matches!(layout, Layout::Array));
         Ok(Self { stream, text, layout, lines, origin, scanner })
     }
 
@@ -107,9 +138,14 @@ impl Cutter {
     ///
     /// Where the text cannot be read any further, or a document does not end.
     pub fn next_chunk(&mut self) -> Result<Option<Chunk>, Error> {
-        match self.layout {
+        match &self.layout {
             Layout::Lines => self.next_lines(),
             Layout::Values | Layout::Array => self.next_stretches(),
+            Layout::Rows(columns) => {
+                let columns = Arc::clone(columns);
+                let end = rows(&mut self.stream, columns.table(), Rows::All)?;
+                Ok(if end == 0 { None } else { Some(self.cut(end, Shape::Rows(columns))) })
+            }
         }
     }
 
@@ -148,7 +184,7 @@ impl Cutter {
                 let end = self.stream.ahead().len();
                 return match self.scanner.rest(self.stream.ahead()) {
                     Some(rest) => Ok(Some(self.cut(end, Shape::Stretches(vec![rest])))),
-                    None if self.layout == Layout::Array => {
+                    None if matches!(self.layout, Layout::Array) => {
                         self.stream.advance(end);
                         Err(self.stream.error("the text ends inside its array").hint(
                             "it was cut off here; the documents before this byte were imported",
@@ -190,6 +226,53 @@ fn skip_mark(stream: &mut Stream) -> Result<(), Error> {
         stream.advance(BYTE_ORDER_MARK.len());
     }
     Ok(())
+}
+
+/// How many rows are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rows {
+    First,
+    All,
+}
+
+/// Where the whole rows end that are there; a row whose quotes nothing closes ends with its line.
+fn rows(stream: &mut Stream, table: &Table, wanted_rows: Rows) -> Result<usize, Error> {
+    let mut wanted = TEXT_CHUNK_BYTES;
+    loop {
+        let has_more = stream.fill(wanted)?;
+        let ahead = stream.ahead();
+        let mut end = 0;
+        let open = loop {
+            match row_end(&ahead[end..], table.separator) {
+                RowEnd::At(length) => end += length,
+                open => break open,
+            }
+            if wanted_rows == Rows::First {
+                return Ok(end);
+            }
+        };
+        if end > 0 {
+            return Ok(end);
+        }
+        if !has_more || wanted >= TEXT_DOCUMENT_BYTES_MAX {
+            let line_end = match open {
+                RowEnd::InQuotes => memchr(b'\n', ahead),
+                RowEnd::Beyond | RowEnd::At(_) => None,
+            };
+            return Ok(line_end.map_or(ahead.len(), |end| end + 1));
+        }
+        wanted = wanted.saturating_mul(2).min(TEXT_DOCUMENT_BYTES_MAX);
+    }
+}
+
+/// Goes past empty lines; returns how many they were.
+fn skip_line_ends(stream: &mut Stream) -> Result<u64, Error> {
+    let mut lines = 0;
+    while stream.fill(1)? && matches!(stream.ahead()[0], b'\n' | b'\r') {
+        lines += u64::from(stream.ahead()[0] == b'\n');
+        stream.advance(1);
+    }
+    Ok(lines)
 }
 
 /// Goes past blanks and line ends; returns how many lines they were.

@@ -111,11 +111,61 @@ fn what_cannot_begin_is_told_before_anything_is_sent() {
         (&["-"], 2, "the collection is not named"),
         (&[".", "-c", "c"], 1, "is a folder"),
         (&["a.json", "b.json"], 2, "--collection"),
-        (&["--type", "csv", "a.csv"], 2, "tables are not read yet"),
+        (&["--type", "csv", "a.csv"], 2, "nothing names the columns"),
     ] {
         let (finished, report) = import(folder.path(), arguments, "");
         assert_eq!(finished.status, Some(status), "{arguments:?}: {}", finished.stderr);
         assert!(finished.stderr.contains(words), "{arguments:?}: {}", finished.stderr);
         assert_eq!(report, Value::Null);
     }
+}
+
+#[test]
+fn rows_of_many_tables_become_documents_whatever_separates_their_cells() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rows: Vec<_> =
+        (0..30_000).map(|number| format!("{number},\"a, \"\"b\"\"\nand {number}\"\r\n")).collect();
+    let text = format!("\u{FEFF}n,text\r\n{}", rows.concat());
+    std::fs::write(folder.path().join("a.csv"), &text).expect("written");
+    let packed = zstd::encode_all(text.as_bytes(), 1).expect("packed");
+    std::fs::write(folder.path().join("b.csv"), packed).expect("written");
+    let arguments = ["a.csv", "b.csv", "-c", "c", "--type", "csv", "--headerline"];
+    for more in [&[][..], &["--parsers", "3"], &["--maintainInsertionOrder"]] {
+        let (finished, report) = import(folder.path(), &[&arguments[..], more].concat(), "");
+        assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+        assert_eq!(balance(&report), [Some(60_000), Some(60_000), Some(0)], "{more:?}");
+    }
+    let tabs = ["-", "-c", "c", "--type", "tsv", "--fields", "a,b"];
+    let (finished, report) = import(folder.path(), &tabs, "1\t2\n\n3\t\"4\n5");
+    assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+    assert_eq!(balance(&report), [Some(3), Some(3), Some(0)]);
+}
+
+#[test]
+fn a_row_that_is_no_document_is_told_with_its_place_and_can_be_imported_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text =
+        "n.int32(),text.string()\n1,x\nnope,y\n2,\"two\nlines\"\n3,\"a\" b\n4,x\n5,\"open\n6,x\n";
+    std::fs::write(folder.path().join("rows.csv"), text).expect("written");
+    let table = ["rows.csv", "--type", "csv", "--headerline", "--columnsHaveTypes"];
+    let arguments = [&table[..], &["--rejects", "aside"]].concat();
+    let (finished, report) = import(folder.path(), &arguments, "");
+    assert_eq!(finished.status, Some(3), "{}", finished.stderr);
+    assert_eq!(balance(&report), [Some(7), Some(4), Some(3)]);
+    for place in ["rows.csv:3:1: ", "rows.csv:6:7: ", "rows.csv:8:3: "] {
+        let reasons = std::fs::read_to_string(folder.path().join("aside/test/rows.damaged.jsonl"));
+        let reasons = reasons.expect("reasons");
+        assert!(reasons.contains(place), "{place}: {reasons}");
+    }
+    let damaged = std::fs::read_to_string(folder.path().join("aside/test/rows.damaged"));
+    let mended = damaged.expect("rows").replace("nope", "7").replace("\"a\" b", "a b");
+    assert_eq!(mended, "7,y\n3,a b\n5,\"open\n");
+    let again = ["-c", "rows", "--type", "csv", "--fields", "n,text"];
+    let (finished, report) = import(folder.path(), &again, &mended.replace("\"open", "open"));
+    assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+    assert_eq!(balance(&report), [Some(3), Some(3), Some(0)]);
+    let stops = [&table[..], &["--parseGrace", "stop"]].concat();
+    let (finished, _) = import(folder.path(), &stops, "");
+    assert_eq!(finished.status, Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("\"nope\" is no int32"), "{}", finished.stderr);
 }

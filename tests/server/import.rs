@@ -127,3 +127,26 @@ fn what_the_server_refuses_is_counted_and_validators_judge() {
     assert_eq!(report["balance"]["inserted"], 10);
     assert_eq!(stored(&server.client(), "shop", "orders").len(), 20);
 }
+
+#[test]
+fn a_table_is_stored_with_the_types_of_its_columns() {
+    let server = Server::lease();
+    let text = "_id.int64(),at.date_oracle(yyyy-mm-dd),price.decimal(),tags.0.string(),\
+                tags.1.auto(),data.binary(hex),is.boolean(),note.string()\n\
+                1,2020-09-13,5.10,\"a,\"\"b\"\"\",7,00ff,true,\n";
+    let table = ["--type", "csv", "--headerline", "--columnsHaveTypes", "--useArrayIndexFields"];
+    let into = ["-d", "shop", "-c", "rows", "--ignoreBlanks"];
+    let (finished, report) = import(&server, &[&table[..], &into].concat(), text);
+    assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+    assert_eq!(report["balance"]["inserted"], 1);
+    let data = Binary { subtype: BinarySubtype::Generic, bytes: vec![0, 255] };
+    let expected = doc! {
+        "_id": 1_i64,
+        "at": DateTime::from_millis(1_599_955_200_000),
+        "price": "5.10".parse::<Decimal128>().unwrap(),
+        "tags": ["a,\"b\"", 7],
+        "data": data,
+        "is": true,
+    };
+    assert_eq!(stored(&server.client(), "shop", "rows"), bytes(&[expected]));
+}

@@ -13,6 +13,7 @@ use crate::load::rejects::Kept;
 use crate::plan::Insertion;
 use crate::reader::draft::Draft;
 use crate::reader::json::{self, JsonFault};
+use crate::reader::table::{self, Cells, Columns, RowEnd, RowFault};
 use crate::reader::text::{self, Chunk, Cutter, Shape};
 use crate::report::{Event, Rejection};
 use crate::target::Target;
@@ -27,6 +28,8 @@ struct Fault {
     line: u64,
     /// The column in bytes, from 1.
     column: u64,
+    /// Whether nothing after it is wanted.
+    ends_run: bool,
 }
 
 impl<T: Target> Intake<T> {
@@ -74,7 +77,7 @@ impl<T: Target> Intake<T> {
                 let unpacking = if self.unpacks_aside { stream.unpack_aside() } else { None };
                 let base = &mut base;
                 beside(unpacking, move || {
-                    self.cut_one(Cutter::new(stream, text, texts.layout())?, base, to_parse)
+                    self.cut_one(Cutter::new(stream, text, texts.form())?, base, to_parse)
                 })
             });
             if let Err(error) = cut
@@ -125,6 +128,7 @@ struct Maker<'a, T> {
     queue: &'a async_channel::Sender<Batch>,
     batcher: Batcher,
     draft: Draft,
+    cells: Cells,
     ids: NewIds,
     /// Bytes of files that were used up by the chunks of this one.
     origin: u64,
@@ -143,8 +147,8 @@ impl<'a, T: Target> Maker<'a, T> {
         let batcher =
             Batcher::new(collection, settings.batch, settings.zero_timestamps, run.pool.clone());
         let ids = NewIds::of(run.id, &run.plan.collections[collection].source);
-        let draft = Draft::default();
-        Self { intake, collection, texts, queue, batcher, draft, ids, origin: 0, end: 0 }
+        let (draft, cells) = (Draft::default(), Cells::default());
+        Self { intake, collection, texts, queue, batcher, draft, cells, ids, origin: 0, end: 0 }
     }
 
     /// Takes chunks until there are no more.
@@ -188,6 +192,34 @@ impl<'a, T: Target> Maker<'a, T> {
                     at = stretch.end;
                 }
             }
+            Shape::Rows(columns) => return self.rows(chunk, columns),
+        }
+        true
+    }
+
+    /// Makes the documents of a chunk of rows.
+    fn rows(&mut self, chunk: &Chunk, columns: &Columns) -> bool {
+        let (mut at, mut line) = (0, chunk.lines_before);
+        while at < chunk.bytes.len() {
+            let rest = &chunk.bytes[at..];
+            let length = match table::row_end(rest, columns.table().separator) {
+                RowEnd::At(length) => length,
+                RowEnd::Beyond | RowEnd::InQuotes => rest.len(),
+            };
+            let row = &rest[..length];
+            let stretch = at..at + length;
+            let goes_on = if matches!(row, b"\n" | b"\r\n") {
+                true
+            } else {
+                match table::convert(row, columns, &mut self.cells, &mut self.draft) {
+                    Ok(()) => self.push(chunk, stretch, line),
+                    Err(fault) => self.reject(chunk, stretch, &in_row(fault, row, line)),
+                }
+            };
+            if !goes_on {
+                return false;
+            }
+            (at, line) = (at + length, line + lines(row));
         }
         true
     }
@@ -231,7 +263,8 @@ impl<'a, T: Target> Maker<'a, T> {
         let frame = match made {
             Ok(frame) => frame,
             Err(error) => {
-                let fault = Fault { message: error.to_string(), line: lines_before + 1, column: 1 };
+                let (message, line) = (error.to_string(), lines_before + 1);
+                let fault = Fault { message, line, column: 1, ends_run: false };
                 return self.reject(chunk, stretch, &fault);
             }
         };
@@ -249,7 +282,7 @@ impl<'a, T: Target> Maker<'a, T> {
         let position = position(chunk, &stretch, self.origin);
         self.batcher.pass_damaged(position);
         let file = self.texts.inputs()[chunk.text].path().display();
-        let Fault { message, line, column } = fault;
+        let Fault { message, line, column, ends_run } = fault;
         let message = format!("{file}:{line}:{column}: {message}");
         let bytes = &chunk.bytes[stretch];
         let rejection = Rejection {
@@ -271,12 +304,14 @@ impl<'a, T: Target> Maker<'a, T> {
         }
         run.observe(&Event::Damaged { collection, bytes: bytes.len() as u64, rejection });
         run.judge_failures();
-        if run.settings.on_rejection == OnRejection::StopRun {
+        if *ends_run || run.settings.on_rejection == OnRejection::StopRun {
             let message = format!("stopped at what is no document: {message}");
-            run.fail(
-                Error::new(ErrorKind::Read, message)
-                    .hint("without --stopOnError such lines are counted and the rest goes on"),
-            );
+            let hint = if *ends_run {
+                "with --parseGrace skipRow such rows are counted and the rest goes on"
+            } else {
+                "without --stopOnError such lines are counted and the rest goes on"
+            };
+            run.fail(Error::new(ErrorKind::Read, message).hint(hint));
         }
         !run.has_failed()
     }
@@ -294,5 +329,13 @@ fn position(chunk: &Chunk, stretch: &Range<usize>, origin: u64) -> Position {
 /// A fault of JSON with its place in the text.
 fn placed(fault: JsonFault, lines_before: u64) -> Fault {
     let line = lines_before + fault.lines_before + 1;
-    Fault { message: fault.message, line, column: fault.column }
+    Fault { message: fault.message, line, column: fault.column, ends_run: false }
+}
+
+/// A fault of a row with its place in the text.
+fn in_row(fault: RowFault, row: &[u8], lines_before: u64) -> Fault {
+    let before = &row[..fault.at];
+    let line = lines_before + lines(before) + 1;
+    let in_line = before.len() - memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
+    Fault { message: fault.message, line, column: in_line as u64 + 1, ends_run: fault.ends_run }
 }

@@ -5,7 +5,7 @@ use bson::DateTime;
 /// Days from the beginning of March of the year 0 to that of 1970 in January.
 const DAYS_BEFORE_1970: i64 = 719_468;
 
-const MILLIS_OF_DAY: i64 = 86_400_000;
+pub(in crate::reader) const MILLIS_OF_DAY: i64 = 86_400_000;
 
 /// The moment of `YYYY-MM-DDThh:mm:ssZ`, with up to three places of a second; nothing for any other
 /// form.
@@ -43,7 +43,7 @@ fn millis(fraction: &[u8]) -> Option<i64> {
     }
 }
 
-fn days_of(year: i64, month: i64) -> i64 {
+pub(in crate::reader) fn days_of(year: i64, month: i64) -> i64 {
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     match month {
         2 if is_leap => 29,
@@ -55,7 +55,7 @@ fn days_of(year: i64, month: i64) -> i64 {
 
 /// Counts years from March on, so that the leap day is the last one
 /// (<https://howardhinnant.github.io/date_algorithms.html#days_from_civil>).
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+pub(in crate::reader) fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let of_era = year.rem_euclid(400);

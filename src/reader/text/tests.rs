@@ -9,7 +9,7 @@ fn cutter(text: &str, layout: JsonLayout) -> Result<Cutter, Error> {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), text).expect("written");
     let stream = TextInput::File(file.path().to_path_buf()).open(Interrupt::when(|| false));
-    Cutter::new(stream.expect("opened"), 0, layout)
+    Cutter::new(stream.expect("opened"), 0, &TextForm::Json(layout))
 }
 
 /// The documents, each with its line and its offset.
@@ -19,6 +19,7 @@ fn cut(text: &str, layout: JsonLayout) -> Result<Vec<(String, u64)>, Error> {
     while let Some(chunk) = cutter.next_chunk()? {
         let ranges: Vec<_> = match &chunk.shape {
             Shape::Stretches(ranges) => ranges.clone(),
+            Shape::Rows(_) => panic!("JSON has no rows"),
             Shape::Lines => {
                 let mut at = 0;
                 let lines = chunk.bytes.split_inclusive(|byte| *byte == b'\n');
