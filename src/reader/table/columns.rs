@@ -10,7 +10,7 @@ use crate::reader::table::value::Parser;
 #[derive(Debug)]
 pub struct Columns {
     table: Arc<Table>,
-    columns: Vec<(String, Parser)>,
+    parsers: Vec<(String, Parser)>,
     root: Level,
 }
 
@@ -42,7 +42,7 @@ impl Columns {
             Names::Header => of_header(header, table)?,
         };
         let mut columns =
-            Self { table: Arc::clone(table), columns: Vec::new(), root: Level::default() };
+            Self { table: Arc::clone(table), parsers: Vec::new(), root: Level::default() };
         for (number, name) in names.iter().enumerate() {
             let (name, parser) = match table.typing {
                 Typing::Guessed => (name.as_str(), Parser::Auto),
@@ -54,7 +54,7 @@ impl Columns {
                 .root
                 .add(&parts, number, table.numbers)
                 .map_err(|why| format!("the column {name:?} cannot be beside the others: {why}"))?;
-            columns.columns.push((name.to_owned(), parser));
+            columns.parsers.push((name.to_owned(), parser));
         }
         Ok(columns)
     }
@@ -69,11 +69,11 @@ impl Columns {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.columns.len()
+        self.parsers.len()
     }
 
     pub(super) fn column(&self, number: usize) -> (&str, &Parser) {
-        let (name, parser) = &self.columns[number];
+        let (name, parser) = &self.parsers[number];
         (name, parser)
     }
 

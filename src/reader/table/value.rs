@@ -154,7 +154,8 @@ fn double(text: &str) -> Option<f64> {
     let value = text.parse::<f64>().ok()?;
     let has_digits = text.bytes().any(|byte| byte.is_ascii_digit());
     let is_signed_nothing = value.is_nan() && text.starts_with(['+', '-']);
-    (!(value.is_infinite() && has_digits) && !is_signed_nothing).then_some(value)
+    let is_none = is_signed_nothing || (value.is_infinite() && has_digits);
+    (!is_none).then_some(value)
 }
 
 impl Encoding {
