@@ -33,6 +33,7 @@ mod interruption;
 mod library;
 mod memory;
 mod metrics;
+mod modes;
 mod mongorestore;
 mod namespaces;
 mod oplog;
