@@ -58,6 +58,7 @@ use crate::plan::RestorePlan;
 use crate::plan::oplog::OplogPlan;
 use crate::report::{Event, Observer, Phase, Tally};
 use crate::target::Target;
+use crate::target::WriteMode;
 
 pub use failure_limit::FailureLimit;
 use intake::Reading;
@@ -88,6 +89,8 @@ pub struct LoadSettings {
     pub zero_timestamps: ZeroTimestamps,
     /// What happens after a document that the server refuses.
     pub on_rejection: OnRejection,
+    /// What becomes of documents whose `_id` is there.
+    pub write_mode: WriteMode,
     /// How many documents may be refused before the run ends; any number where nothing is said.
     pub failure_limit: Option<FailureLimit>,
     /// Whether documents are checked before they are sent.
@@ -119,6 +122,7 @@ impl Default for LoadSettings {
             index_builds: PARALLEL_INDEX_BUILDS_DEFAULT,
             zero_timestamps: ZeroTimestamps::Detoured,
             on_rejection: OnRejection::GoOn,
+            write_mode: WriteMode::default(),
             failure_limit: None,
             document_check: DocumentCheck::default(),
             memory: MEMORY_DEFAULT,

@@ -197,6 +197,30 @@ pub struct Insert {
     pub on_refusal: OnRefusal,
     /// Whether the collection's validator judges the documents.
     pub validators: Validators,
+    /// What becomes of a document whose `_id` is there.
+    pub mode: WriteMode,
+}
+
+/// What becomes of a document whose `_id` the collection has already; one that it has not is
+/// inserted in every mode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WriteMode {
+    /// It is refused as a duplicate.
+    #[default]
+    Insert,
+    /// The stored document stays, and this one counts as already there.
+    Skip,
+    /// It takes the stored document's place.
+    Replace,
+    /// Its fields are set in the stored document, whose other fields stay.
+    Merge,
+}
+
+impl WriteMode {
+    /// Whether stored documents are changed, by `update` commands.
+    pub fn updates(self) -> bool {
+        matches!(self, Self::Replace | Self::Merge)
+    }
 }
 
 /// What the server does after a document it refuses.
@@ -220,8 +244,10 @@ pub enum Validators {
 /// What the server answered to an insert.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteOutcome {
-    /// Documents it took.
+    /// Documents it took as new ones.
     pub inserted: u32,
+    /// Documents for which it found a stored one to replace or to merge them into.
+    pub updated: u32,
     /// Documents it refused, in ascending order of their index.
     pub failures: Vec<WriteFailure>,
     /// Documents at the end that it did not look at, because it stopped at a refusal.

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::command::restore::{ExistingPolicy, OccupiedPolicy};
+use crate::command::restore::{ExistingPolicy, OccupiedPolicy, WriteMode};
 use crate::report::OptionValue;
 
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -19,6 +19,22 @@ pub(super) struct ExistingArgs {
     /// Refuse a target whose collections hold documents, before anything is touched
     #[arg(long, help_heading = "What is restored")]
     if_empty: bool,
+
+    /// What is done with a document whose _id is there [default: insert]
+    #[arg(long, value_name = "MODE", value_enum, help_heading = "What is restored")]
+    mode: Option<DocumentMode>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DocumentMode {
+    /// Insert all; one whose _id is there counts as rejected
+    Insert,
+    /// Leave the stored document alone and count this one as already there
+    Skip,
+    /// Put it in the place of the stored document
+    Replace,
+    /// Set its fields in the stored document and keep the others
+    Merge,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -48,14 +64,25 @@ impl ExistingArgs {
         if self.if_empty { OccupiedPolicy::Refused } else { OccupiedPolicy::Allowed }
     }
 
+    pub(super) fn write_mode(self) -> WriteMode {
+        match self.mode {
+            None | Some(DocumentMode::Insert) => WriteMode::Insert,
+            Some(DocumentMode::Skip) => WriteMode::Skip,
+            Some(DocumentMode::Replace) => WriteMode::Replace,
+            Some(DocumentMode::Merge) => WriteMode::Merge,
+        }
+    }
+
     /// What was asked for, as the report tells it.
     pub(super) fn told(self) -> impl Iterator<Item = OptionValue> {
         let set = |is_set: bool| is_set.then(|| "true".to_owned());
+        let mode = self.mode.and_then(|mode| mode.to_possible_value());
         let what = self.on_existing.and_then(|what| what.to_possible_value());
         [
             ("drop", set(self.drop)),
             ("on-existing", what.map(|what| what.get_name().to_owned())),
             ("if-empty", set(self.if_empty)),
+            ("mode", mode.map(|mode| mode.get_name().to_owned())),
         ]
         .into_iter()
         .filter_map(|(name, value)| Some(OptionValue { name: name.to_owned(), value: value? }))
@@ -97,6 +124,21 @@ mod tests {
         }
         let guarded = parse("--if-empty --drop").expect("parsed");
         assert_eq!(guarded, (Drop, OccupiedPolicy::Refused, "drop=true if-empty=true".into()));
+    }
+
+    #[test]
+    fn each_mode_is_its_word_and_insert_the_default() {
+        let mode = |line: &str| {
+            let words = std::iter::once("restore").chain(line.split_whitespace());
+            Line::try_parse_from(words).ok().map(|line| line.existing.write_mode())
+        };
+        assert_eq!(mode(""), Some(WriteMode::Insert));
+        assert_eq!(mode("--mode insert"), Some(WriteMode::Insert));
+        assert_eq!(mode("--mode skip"), Some(WriteMode::Skip));
+        assert_eq!(mode("--mode replace --drop"), Some(WriteMode::Replace));
+        assert_eq!(mode("--mode merge"), Some(WriteMode::Merge));
+        assert_eq!(mode("--mode upsert"), None);
+        assert_eq!(parse("--mode merge").map(|parsed| parsed.2), Some("mode=merge".to_owned()));
     }
 
     #[test]

@@ -323,6 +323,7 @@ impl RestoreArgs {
                 lag_max: self.pace.lag_max(),
                 batch: BatchLimits::new(self.batch_documents, self.batch_bytes),
                 index_builds: self.parallel_index_builds,
+                write_mode: self.existing.write_mode(),
                 on_rejection: self.refusals.on_rejection(),
                 failure_limit: self.refusals.max_failures,
                 document_check: self.collections.check(),

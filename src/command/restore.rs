@@ -36,6 +36,7 @@ use crate::report::{
     Context, DumpFacts, Observer, OptionValue, Outcome, Report, Skipped, TargetFacts,
 };
 use crate::target::Target;
+pub use crate::target::WriteMode;
 use crate::target::contents::Contents;
 use crate::target::mongo::MongoTarget;
 pub use crate::target::mongo::merge::{ConnectionFlags, merge, wants_password};
@@ -128,6 +129,15 @@ impl RestoreOptions {
             .hint("leave one of them out")),
             (Some(_), Destination::Null) => {
                 Err(usage("--verify needs a server: with --null nothing is sent"))
+            }
+            (Some(_), _)
+                if matches!(self.settings.write_mode, WriteMode::Skip | WriteMode::Merge) =>
+            {
+                Err(usage(
+                    "--verify cannot be used with --mode skip or merge: documents that were there \
+                     rightly differ from the dump",
+                )
+                .hint("leave one of them out"))
             }
             _ => existing::check(self),
         }
@@ -236,6 +246,7 @@ pub async fn restore(
             let mut run = Prepared { options, layout, inventory, facts, began, left_alone: 0 };
             let mut plan = run.plan(&target).await?;
             run.left_alone = existing::settle(&target, run.found(), &mut plan).await?;
+            existing::refuse_updates(&plan, run.options.settings.write_mode)?;
             preflight::check(&target, &run.facts, &mut plan).await?;
             // Futures of these sizes are not copied about.
             let first = Box::pin(Surveying::begin(run.found(), &target, &plan, &stop));

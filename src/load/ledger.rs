@@ -283,6 +283,7 @@ impl History {
                 let carried = &mut past.carried;
                 carried.ranges.insert(done.from..done.to);
                 carried.inserted = carried.inserted.saturating_add(done.inserted);
+                carried.updated = carried.updated.saturating_add(done.updated);
                 carried.already_there = carried.already_there.saturating_add(done.there);
                 carried.rejected = carried.rejected.saturating_add(done.rejected);
                 carried.conflicts = carried.conflicts.saturating_add(done.conflicts);

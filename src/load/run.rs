@@ -274,6 +274,7 @@ impl<T: Target> Run<T> {
                 self.observe(&Event::Carried {
                     collection,
                     inserted: carried.inserted,
+                    updated: carried.updated,
                     already_there: carried.already_there,
                     rejected: carried.rejected,
                     conflicts: carried.conflicts,
@@ -547,6 +548,7 @@ impl<T: Target> Run<T> {
             && plan.kind != CollectionKind::TimeSeries
             && !self.validators_kept.load(Ordering::Relaxed);
         Insert {
+            mode: self.settings.write_mode,
             namespace: plan.data_namespace.clone(),
             on_refusal: match plan.insertion {
                 Insertion::InOrder => OnRefusal::Stop,

@@ -17,6 +17,7 @@ use crate::plan::ExistingPolicy;
 use crate::plan::users::{Accounts, Part, Terms};
 use crate::report::format::counted;
 use crate::report::{Event, Phase};
+use crate::target::WriteMode;
 use crate::target::{
     Documents, Insert, MergeUsers, OnRefusal, Others, Target, TargetError, Validators,
 };
@@ -154,6 +155,7 @@ fn batches(part: &Part) -> Vec<Batch> {
 /// Inserts a batch; a duplicate is one that an attempt without an answer has stored.
 async fn insert<T: Target>(run: &Run<T>, part: &Part, batch: &Batch) -> Result<(), Error> {
     let insert = Insert {
+        mode: WriteMode::Insert,
         namespace: part.temporary.clone(),
         on_refusal: OnRefusal::GoOn,
         validators: Validators::Applied,

@@ -19,7 +19,9 @@ use crate::load::run::{Inbox, Run};
 use crate::load::settle::{self, Answer};
 use crate::report::Event;
 use crate::target::durable::Mark;
-use crate::target::{Documents, Fault, Insert, Target, TargetError, Validators, WriteFailure};
+use crate::target::{
+    Documents, Fault, Insert, Target, TargetError, Validators, WriteFailure, WriteMode,
+};
 use answer::gave_up;
 pub(super) use answer::{id_text, stopped_at};
 pub(super) use duplicates::raw_id;
@@ -65,6 +67,7 @@ struct Delivery<'a, T> {
     /// Documents that are still to be sent, the next group last.
     groups: Vec<Documents>,
     inserted: u64,
+    updated: u64,
     already_there: u64,
     failures: Vec<WriteFailure>,
     known: Known,
@@ -99,6 +102,7 @@ impl<'a, T: Target> Delivery<'a, T> {
             began: Instant::now(),
             groups: vec![Documents::All],
             inserted: 0,
+            updated: 0,
             already_there: 0,
             failures: Vec::new(),
             known: Known::default(),
@@ -151,10 +155,11 @@ impl<'a, T: Target> Delivery<'a, T> {
         };
         self.got_through(&group);
         let throttled = take_throttled(&mut outcome.failures);
-        if throttled.is_empty() || outcome.inserted > 0 {
+        if throttled.is_empty() || outcome.inserted + outcome.updated > 0 {
             self.outage = Outage::new();
         }
         self.inserted += u64::from(outcome.inserted);
+        self.updated += u64::from(outcome.updated);
         self.mark = Mark::of_both(self.mark, outcome.mark);
         let has_rest = outcome.not_tried > 0;
         if has_rest {
@@ -169,6 +174,7 @@ impl<'a, T: Target> Delivery<'a, T> {
             self.groups.push(Documents::Only(indexes));
         }
         let failures = self.without_mixed(outcome.failures).await;
+        let failures = self.without_skipped(failures);
         if !failures.is_empty() && self.judge(failures, has_rest).await == Step::GiveUp {
             return Step::GiveUp;
         }
@@ -200,6 +206,21 @@ impl<'a, T: Target> Delivery<'a, T> {
         }
         self.groups.push(Documents::Only(mixed));
         failures.into_iter().filter(|failure| failure.code != MIXED_SCHEMA).collect()
+    }
+
+    /// The refusals that stand; where that was asked for, documents whose `_id` is there are none.
+    fn without_skipped(&mut self, mut failures: Vec<WriteFailure>) -> Vec<WriteFailure> {
+        if self.run.settings.write_mode == WriteMode::Skip {
+            // Of a clustered collection the server names no index.
+            let is_there = |one: &WriteFailure| {
+                one.code == DUPLICATE_KEY
+                    && (duplicates::is_of_id(one) || !one.message.contains("index: "))
+            };
+            let before = failures.len();
+            failures.retain(|one| !is_there(one));
+            self.already_there += (before - failures.len()) as u64;
+        }
+        failures
     }
 
     /// Tells refused documents from those that an unanswered attempt had stored already. Where
@@ -394,6 +415,12 @@ impl<'a, T: Target> Delivery<'a, T> {
             return "buckets of time-series collections need the role restore".to_owned();
         }
         let (namespace, database) = (&plan.namespace, plan.namespace.database());
+        if self.run.settings.write_mode.updates() {
+            return format!(
+                "this mode needs the privileges insert and update on `{namespace}`; the role \
+                 readWrite on `{database}` has them"
+            );
+        }
         if error.message.contains("command `update`") {
             return format!(
                 "documents with zero timestamps are written by an upsert, which needs the \

@@ -72,6 +72,8 @@ pub struct Carried {
     pub ranges: RangeSet,
     /// Documents that the server took.
     pub inserted: u64,
+    /// Documents that replaced a stored one or were merged into it.
+    pub updated: u64,
     /// Documents that were there already, byte for byte the same.
     pub already_there: u64,
     /// Documents that were refused.
@@ -85,7 +87,7 @@ pub struct Carried {
 impl Carried {
     /// Documents that were read and answered for.
     pub fn documents(&self) -> u64 {
-        self.inserted + self.already_there + self.rejected
+        self.inserted + self.updated + self.already_there + self.rejected
     }
 }
 

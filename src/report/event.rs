@@ -43,6 +43,8 @@ pub enum Event {
         collection: usize,
         /// Documents the server took.
         inserted: u64,
+        /// Documents that replaced a stored one or were merged into it.
+        updated: u64,
         /// Documents that were stored already.
         already_there: u64,
         /// Documents that were refused.
@@ -82,13 +84,15 @@ pub enum Event {
         /// The stretch.
         stretch: LostStretch,
     },
-    /// The server answered for a batch; the first three counts add up to the batch's documents.
+    /// The server answered for a batch; the first four counts add up to the batch's documents.
     Written {
         /// The collection.
         collection: usize,
         /// Documents the server took.
         inserted: u64,
-        /// Documents that were found stored already, byte for byte the same.
+        /// Documents that replaced a stored one or were merged into it.
+        updated: u64,
+        /// Documents that were found stored already, byte for byte the same unless these are skipped.
         already_there: u64,
         /// Documents the server refused.
         rejected: u64,

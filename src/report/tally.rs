@@ -141,22 +141,32 @@ impl Tally {
                 counts.read += documents;
                 counts.bytes_read += bytes;
             }),
-            Event::Carried { collection, inserted, already_there, rejected, conflicts, bytes } => {
-                let documents = inserted + already_there + rejected;
+            Event::Carried {
+                collection,
+                inserted,
+                updated,
+                already_there,
+                rejected,
+                conflicts,
+                bytes,
+            } => {
+                let documents = inserted + updated + already_there + rejected;
                 self.count(collection, |counts| {
                     counts.read += documents;
                     counts.bytes_read += bytes;
                     counts.inserted += inserted;
+                    counts.updated += updated;
                     counts.already_there += already_there;
                     counts.rejected += rejected;
                     counts.conflicts += conflicts;
                     counts.carried += documents;
-                    counts.inserted_before += inserted;
+                    counts.inserted_before += inserted + updated;
                 });
             }
             Event::Written {
                 collection,
                 inserted,
+                updated,
                 already_there,
                 rejected,
                 conflicts,
@@ -167,6 +177,7 @@ impl Tally {
                 let before = self.origin_bytes_done_of(collection);
                 self.count(collection, |counts| {
                     counts.inserted += inserted;
+                    counts.updated += updated;
                     counts.already_there += already_there;
                     counts.rejected += rejected;
                     counts.conflicts += conflicts;
@@ -175,7 +186,7 @@ impl Tally {
                     counts.batches += 1;
                 });
                 self.origin_bytes_done += self.origin_bytes_done_of(collection) - before;
-                let amounts = Amounts { documents: inserted, bytes, origin_bytes };
+                let amounts = Amounts { documents: inserted + updated, bytes, origin_bytes };
                 self.answered(at, collection, Answered { amounts, rejected, latency });
             }
             Event::Damaged { collection, bytes, ref rejection } => {
@@ -347,7 +358,7 @@ impl Tally {
     pub fn rate_average(&self) -> Rate {
         let counts = self.counts;
         let amounts = Amounts {
-            documents: counts.inserted - counts.inserted_before,
+            documents: counts.inserted + counts.updated - counts.inserted_before,
             bytes: counts.bytes_acknowledged,
             origin_bytes: counts.origin_bytes_acknowledged,
         };

@@ -403,8 +403,12 @@ impl Summary {
 
     fn ending(&mut self, report: &Report) {
         let balance = &report.balance;
+        let updated = match balance.updated {
+            0 => String::new(),
+            updated => format!(" + {} updated", count(updated)),
+        };
         let line = format!(
-            "{} read {} {} inserted + {} already there + {} rejected + {} unsent",
+            "{} read {} {} inserted{updated} + {} already there + {} rejected + {} unsent",
             count(balance.read),
             if report.is_balanced { "=" } else { "is NOT" },
             count(balance.inserted),
@@ -497,10 +501,14 @@ pub(super) fn verdicts(report: &Report) -> Vec<Verdict> {
 
 /// The documents that arrived, in a few words.
 fn documents(report: &Report) -> String {
-    let inserted = counted(report.balance.inserted, "document", "documents");
+    let mut told =
+        format!("{} inserted", counted(report.balance.inserted, "document", "documents"));
+    if report.balance.updated > 0 {
+        told = format!("{told}, {} updated", count(report.balance.updated));
+    }
     match report.balance.already_there {
-        0 => format!("{inserted} inserted"),
-        already_there => format!("{inserted} inserted and {} already there", count(already_there)),
+        0 => told,
+        already_there => format!("{told} and {} already there", count(already_there)),
     }
 }
 

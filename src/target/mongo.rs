@@ -147,7 +147,11 @@ impl MongoTarget {
         let reply =
             self.write(insert.namespace.database(), command, sent, insert.on_refusal).await?;
         let went_through = reply.failures.is_empty() || insert.on_refusal == OnRefusal::GoOn;
-        outcome.inserted += reply.written;
+        // Of an update, `n` counts the stored documents that were found as well as new ones.
+        let is_update = insert.mode.updates();
+        let inserted = if is_update { reply.upserted } else { reply.written };
+        outcome.inserted += inserted;
+        outcome.updated += reply.written - inserted;
         outcome.mark = Mark::of_both(outcome.mark, reply.mark);
         for mut failure in reply.failures {
             failure.index = segment.indexes[failure.index as usize];
@@ -174,20 +178,27 @@ impl MongoTarget {
             write_concern: sends_concern.then_some(&self.write_concern),
             keeps_zero_timestamps: self.keeps_zero_timestamps,
         };
-        if *documents == Documents::All && batch.detours.is_empty() {
+        let updates = insert.mode.updates();
+        if !updates && *documents == Documents::All && batch.detours.is_empty() {
             let command = command::whole(&envelope, batch)?;
             let database = insert.namespace.database();
             let reply = self.write(database, command, batch.documents, insert.on_refusal).await?;
             return Ok(reply.into_outcome(batch.documents, insert.on_refusal));
         }
         let mut outcome = WriteOutcome::default();
-        for segment in command::segments(&envelope, batch, documents)? {
+        let segments = if updates {
+            command::updates(&envelope, batch, documents)?
+        } else {
+            command::segments(&envelope, batch, documents)?
+        };
+        for segment in segments {
             if !self.send(insert, &segment, &mut outcome).await? {
                 break;
             }
         }
         outcome.failures.sort_by_key(|failure| failure.index);
-        let answered = outcome.inserted + u32::try_from(outcome.failures.len()).unwrap_or(0);
+        let written = outcome.inserted + outcome.updated;
+        let answered = written + u32::try_from(outcome.failures.len()).unwrap_or(0);
         outcome.not_tried = documents.count(batch.documents).saturating_sub(answered);
         Ok(outcome)
     }

@@ -34,6 +34,7 @@ mod interruption;
 mod library;
 mod memory;
 mod metrics;
+mod modes;
 mod mongorestore;
 mod namespaces;
 mod oplog;

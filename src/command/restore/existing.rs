@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::command::restore::{Destination, Found, RestoreOptions, keeping};
+use crate::command::restore::{Destination, Found, RestoreOptions, WriteMode, keeping};
+use crate::dump::inventory::CollectionKind;
 use crate::error::{Error, ErrorKind};
 use crate::plan::{ExistingPolicy, RestorePlan, existing};
 use crate::target::mongo::MongoTarget;
@@ -35,6 +36,21 @@ pub(super) fn check(options: &RestoreOptions) -> Result<(), Error> {
             usage("--if-empty needs a server: with --null nothing is sent")
         }
         _ => Ok(()),
+    }
+}
+
+/// Refuses to update what a server only lets be inserted.
+pub(super) fn refuse_updates(plan: &RestorePlan, mode: WriteMode) -> Result<(), Error> {
+    let is_buckets = |kind| kind == CollectionKind::TimeSeries;
+    let buckets = plan.collections.iter().find(|one| is_buckets(one.kind) && one.data.is_some());
+    match buckets.filter(|_| mode.updates()) {
+        None => Ok(()),
+        Some(collection) => Err(Error::new(
+            ErrorKind::Plan,
+            "documents of a time-series collection can neither be replaced nor merged",
+        )
+        .of(&collection.namespace)
+        .hint("nothing was touched; restore it by itself with --mode insert or skip")),
     }
 }
 

@@ -66,6 +66,9 @@ pub struct Done {
     pub to: u64,
     /// Documents that the server took.
     pub inserted: u64,
+    /// Documents that replaced a stored one or were merged into it.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub updated: u64,
     /// Documents that were there already.
     pub there: u64,
     /// Documents that were refused.
@@ -113,6 +116,7 @@ mod tests {
             from: 7,
             to: 99,
             inserted: 4,
+            updated: 3,
             there: 1,
             rejected: 2,
             conflicts: 1,

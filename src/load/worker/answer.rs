@@ -21,7 +21,7 @@ impl<T: Target> Delivery<'_, T> {
         let conflicts =
             self.failures.iter().filter(|one| self.known.conflicts.contains(&one.index));
         let conflicts = conflicts.count() as u64;
-        let answered = self.inserted + self.already_there + rejected;
+        let answered = self.inserted + self.updated + self.already_there + rejected;
         let mut events = Vec::new();
         let mut kept = Vec::new();
         if rejected > 0 {
@@ -35,6 +35,7 @@ impl<T: Target> Delivery<'_, T> {
             events.push(Event::Written {
                 collection,
                 inserted: self.inserted,
+                updated: self.updated,
                 already_there: self.already_there,
                 rejected,
                 conflicts,
@@ -50,6 +51,7 @@ impl<T: Target> Delivery<'_, T> {
             from: self.batch.range.start,
             to: self.batch.range.end,
             inserted: self.inserted,
+            updated: self.updated,
             there: self.already_there,
             rejected: rejected + u64::from(self.batch.damaged),
             conflicts,

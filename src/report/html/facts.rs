@@ -46,16 +46,16 @@ pub(super) fn balance(report: &Report) -> Markup {
     let content = html! {
         dl.equation {
             (term(None, "read", "read", balance.read))
-            @for (place, (class, name, amount)) in sides.into_iter().enumerate() {
+            @for (place, &(class, name, amount)) in sides.iter().enumerate() {
                 @let sign = if place > 0 { "+" } else if report.is_balanced { "=" } else { "≠" };
                 (term(Some(sign), class, name, amount))
             }
         }
-        (bar("What became of the documents", &sides.map(|(class, name, amount)| Part {
+        (bar("What became of the documents", &sides.iter().map(|&(class, name, amount)| Part {
             class,
             amount: float(amount),
             tip: format!("{} {name}", counted(amount, "document", "documents")),
-        })))
+        }).collect::<Vec<_>>()))
         @if !report.is_balanced {
             p.wrong { "The counts do not add up, which is a defect of this program." }
         }
@@ -75,13 +75,17 @@ pub(super) fn balance(report: &Report) -> Markup {
     section("balance", "Balance", &content)
 }
 
-fn parts(balance: &Balance) -> [(&'static str, &'static str, u64); 4] {
-    [
+fn parts(balance: &Balance) -> Vec<(&'static str, &'static str, u64)> {
+    let mut parts = vec![
         ("inserted", "inserted", balance.inserted),
         ("there", "already there", balance.already_there),
         ("rejected", "rejected", balance.rejected),
         ("unsent", "unsent", balance.unsent),
-    ]
+    ];
+    if balance.updated > 0 {
+        parts.insert(1, ("there", "updated", balance.updated));
+    }
+    parts
 }
 
 fn term(sign: Option<&str>, class: &str, name: &str, amount: u64) -> Markup {

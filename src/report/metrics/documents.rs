@@ -43,6 +43,7 @@ struct Series {
     read: Counter,
     read_bytes: Counter,
     inserted: Counter,
+    updated: Counter,
     already_there: Counter,
     rejected: Counter,
     unsent: Counter,
@@ -75,7 +76,7 @@ impl Families {
         );
         registry.register(
             "documents",
-            "Documents by what became of them: inserted, already_there, rejected or unsent",
+            "Documents by what became of them: inserted, updated, already_there, rejected or unsent",
             families.documents.clone(),
         );
         registry.register_with_unit(
@@ -111,6 +112,7 @@ impl Families {
             read: self.read.get_or_create_owned(&labels),
             read_bytes: self.read_bytes.get_or_create_owned(&labels),
             inserted: documents("inserted"),
+            updated: documents("updated"),
             already_there: documents("already_there"),
             rejected: documents("rejected"),
             unsent: documents("unsent"),
@@ -208,19 +210,28 @@ impl Documents {
             }
             Event::Damaged { collection, bytes, ref rejection } => {
                 self.count_read(collection, 1, bytes);
-                self.count(collection, [0, 0, 1]);
+                self.count(collection, [0, 0, 0, 1]);
                 self.failures.add("damaged", rejection.code, 1);
             }
-            Event::Carried { collection, inserted, already_there, rejected, conflicts, bytes } => {
-                let documents = inserted + already_there + rejected;
+            Event::Carried {
+                collection,
+                inserted,
+                updated,
+                already_there,
+                rejected,
+                conflicts,
+                bytes,
+            } => {
+                let documents = inserted + updated + already_there + rejected;
                 self.count_read(collection, documents, bytes);
-                self.count(collection, [inserted, already_there, rejected]);
+                self.count(collection, [inserted, updated, already_there, rejected]);
                 self.conflicts.inc_by(conflicts);
                 self.carried.inc_by(documents);
             }
             Event::Written {
                 collection,
                 inserted,
+                updated,
                 already_there,
                 rejected,
                 conflicts,
@@ -228,7 +239,7 @@ impl Documents {
                 origin_bytes,
                 latency,
             } => {
-                self.count(collection, [inserted, already_there, rejected]);
+                self.count(collection, [inserted, updated, already_there, rejected]);
                 self.count_batch(collection, bytes, origin_bytes, latency);
                 if conflicts > 0 {
                     self.conflicts.inc_by(conflicts);
@@ -279,11 +290,12 @@ impl Documents {
         });
     }
 
-    fn count(&self, collection: usize, [inserted, already_there, rejected]: [u64; 3]) {
-        self.answered.fetch_add(inserted + already_there + rejected, Ordering::Release);
+    fn count(&self, collection: usize, [inserted, updated, already_there, rejected]: [u64; 4]) {
+        self.answered.fetch_add(inserted + updated + already_there + rejected, Ordering::Release);
         self.with(collection, |series| {
             series.inserted.inc_by(inserted);
-            if already_there + rejected > 0 {
+            if updated + already_there + rejected > 0 {
+                series.updated.inc_by(updated);
                 series.already_there.inc_by(already_there);
                 series.rejected.inc_by(rejected);
             }

@@ -110,6 +110,7 @@ fn everything() -> Vec<Event> {
         Event::Carried {
             collection: 0,
             inserted: 30,
+            updated: 0,
             already_there: 2,
             rejected: 1,
             conflicts: 1,

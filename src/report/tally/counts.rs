@@ -13,7 +13,9 @@ pub struct Counts {
     pub bytes_read: u64,
     /// Documents the server took.
     pub inserted: u64,
-    /// Documents that were stored already, byte for byte the same.
+    /// Documents that replaced a stored one or were merged into it.
+    pub updated: u64,
+    /// Documents that were stored already: byte for byte the same, or skipped for their `_id`.
     pub already_there: u64,
     /// Documents the server refused.
     pub rejected: u64,
@@ -41,6 +43,7 @@ impl Counts {
         Balance {
             read: self.read,
             inserted: self.inserted,
+            updated: self.updated,
             already_there: self.already_there,
             rejected: self.rejected,
             conflicts: self.conflicts,
@@ -56,7 +59,9 @@ pub struct Balance {
     pub read: u64,
     /// Documents the server took.
     pub inserted: u64,
-    /// Documents that were stored already, byte for byte the same.
+    /// Documents that replaced a stored one or were merged into it.
+    pub updated: u64,
+    /// Documents that were stored already: byte for byte the same, or skipped for their `_id`.
     pub already_there: u64,
     /// Documents the server refused.
     pub rejected: u64,
@@ -69,7 +74,7 @@ pub struct Balance {
 impl Balance {
     /// Whether every document that was read is accounted for, once.
     pub fn is_balanced(&self) -> bool {
-        let answered = self.inserted + self.already_there + self.rejected;
+        let answered = self.inserted + self.updated + self.already_there + self.rejected;
         self.read == answered + self.unsent && self.conflicts <= self.rejected
     }
 }

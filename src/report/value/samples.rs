@@ -36,6 +36,7 @@ pub(crate) fn written(
     Event::Written {
         collection,
         inserted,
+        updated: 0,
         already_there,
         rejected,
         conflicts: 0,

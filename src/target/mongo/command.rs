@@ -9,10 +9,23 @@ use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocumentBuf, rawdoc};
 
 use crate::batch::Batch;
 use crate::frame::Frame;
-use crate::target::{Documents, Fault, Insert, OnRefusal, TargetError, Validators};
+use crate::limits::BATCH_BYTES_MAX;
+use crate::target::{Documents, Fault, Insert, OnRefusal, TargetError, Validators, WriteMode};
+
+/// The type byte of a string.
+const STRING: u8 = 0x02;
+
+/// The type byte of a document.
+const DOCUMENT: u8 = 0x03;
 
 /// The type byte of an array.
 const ARRAY: u8 = 0x04;
+
+/// The type byte of a boolean.
+const BOOLEAN: u8 = 0x08;
+
+/// The bytes of the length of a document, array or string.
+const LENGTH_BYTES: usize = 4;
 
 /// What every write command of a run has in common.
 pub(super) struct Envelope<'a> {
@@ -42,6 +55,155 @@ pub(super) fn whole(envelope: &Envelope<'_>, batch: &Batch) -> Result<RawDocumen
     let prefix = u32::try_from(length).map_err(|error| malformed(&error))?.to_le_bytes();
     bytes[..4].copy_from_slice(&prefix);
     RawDocumentBuf::from_bytes(bytes).map_err(|error| malformed(&error))
+}
+
+/// The commands that replace stored documents by those of a batch or merge them into stored ones,
+/// cut where the queries beside the documents make one too large.
+pub(super) fn updates(
+    envelope: &Envelope<'_>,
+    batch: &Batch,
+    documents: &Documents,
+) -> Result<Vec<Segment>, TargetError> {
+    let frames: Vec<_> = batch.frames().collect();
+    let mut segments = Vec::new();
+    let mut array = ArrayWriter::default();
+    let mut indexes: Vec<u32> = Vec::new();
+    for index in documents.indexes(batch.documents) {
+        let frame = frames[index as usize];
+        if !indexes.is_empty() && array.bytes.len() + frame.bytes().len() > BATCH_BYTES_MAX {
+            let command = with_updates(envelope, &std::mem::take(&mut array).bytes)?;
+            segments.push(Segment { indexes: std::mem::take(&mut indexes), command });
+        }
+        let is_kept = !envelope.keeps_zero_timestamps && batch.detours.contains(&index);
+        array.push(frame, envelope.insert.mode, is_kept)?;
+        indexes.push(index);
+    }
+    segments.push(Segment { indexes, command: with_updates(envelope, &array.bytes)? });
+    Ok(segments)
+}
+
+/// The `update` command with these elements of its array.
+fn with_updates(envelope: &Envelope<'_>, elements: &[u8]) -> Result<RawDocumentBuf, TargetError> {
+    const NAME: &[u8] = b"updates\0";
+    let head = head(envelope, "update");
+    let head = &head.as_bytes()[..head.as_bytes().len() - 1];
+    let array = LENGTH_BYTES + elements.len() + 1;
+    let length = head.len() + 1 + NAME.len() + array + 1;
+    let mut bytes = Vec::with_capacity(length);
+    bytes.extend_from_slice(head);
+    bytes.push(ARRAY);
+    bytes.extend_from_slice(NAME);
+    bytes.extend_from_slice(&prefix(array)?);
+    bytes.extend_from_slice(elements);
+    bytes.extend_from_slice(&[0, 0]);
+    bytes[..LENGTH_BYTES].copy_from_slice(&prefix(length)?);
+    RawDocumentBuf::from_bytes(bytes).map_err(|error| malformed(&error))
+}
+
+/// The elements of an array of updates, without the array's length and end.
+#[derive(Default)]
+struct ArrayWriter {
+    bytes: Vec<u8>,
+    elements: u32,
+}
+
+impl ArrayWriter {
+    /// Adds the update of the document that has this one's `_id`; `keeps` asks for the way that
+    /// keeps zero timestamps.
+    ///
+    /// Merging takes a pipeline, in which a literal document may have names that `$set` reads as
+    /// paths or operators, and keeps its zero timestamps.
+    fn push(&mut self, frame: Frame<'_>, mode: WriteMode, keeps: bool) -> Result<(), TargetError> {
+        use std::io::Write;
+        self.bytes.push(DOCUMENT);
+        write!(self.bytes, "{}\0", self.elements).map_err(|error| malformed(&error))?;
+        self.elements += 1;
+        let update = self.open();
+        let query = self.open_named(DOCUMENT, "q");
+        if let Some(id) = frame.id() {
+            let equal = self.open_named(DOCUMENT, "_id");
+            self.name(id.kind, "$eq");
+            self.bytes.extend_from_slice(id.value);
+            self.close(equal)?;
+        } else {
+            // What matches nothing inserts, and the server gives the document an `_id`.
+            let none = self.open_named(ARRAY, "$nor");
+            let anything = self.open_named(DOCUMENT, "0");
+            self.close(anything)?;
+            self.close(none)?;
+        }
+        self.close(query)?;
+        match mode {
+            WriteMode::Merge => {
+                let pipeline = self.open_named(ARRAY, "u");
+                let stage = self.open_named(DOCUMENT, "0");
+                let root = self.open_named(DOCUMENT, "$replaceWith");
+                let merged = self.open_named(ARRAY, "$mergeObjects");
+                self.string("0", "$$ROOT")?;
+                let literal = self.open_named(DOCUMENT, "1");
+                self.document("$literal", frame);
+                for open in [literal, merged, root, stage, pipeline] {
+                    self.close(open)?;
+                }
+            }
+            _ if keeps => {
+                let pipeline = self.open_named(ARRAY, "u");
+                let stage = self.open_named(DOCUMENT, "0");
+                let root = self.open_named(DOCUMENT, "$replaceWith");
+                self.document("$literal", frame);
+                for open in [root, stage, pipeline] {
+                    self.close(open)?;
+                }
+            }
+            _ => self.document("u", frame),
+        }
+        self.name(BOOLEAN, "upsert");
+        self.bytes.push(1);
+        self.close(update)
+    }
+
+    fn name(&mut self, kind: u8, name: &str) {
+        self.bytes.push(kind);
+        self.bytes.extend_from_slice(name.as_bytes());
+        self.bytes.push(0);
+    }
+
+    fn document(&mut self, name: &str, frame: Frame<'_>) {
+        self.name(DOCUMENT, name);
+        self.bytes.extend_from_slice(frame.bytes());
+    }
+
+    fn string(&mut self, name: &str, text: &str) -> Result<(), TargetError> {
+        self.name(STRING, name);
+        self.bytes.extend_from_slice(&prefix(text.len() + 1)?);
+        self.bytes.extend_from_slice(text.as_bytes());
+        self.bytes.push(0);
+        Ok(())
+    }
+
+    /// Begins a document or an array; returns where.
+    fn open(&mut self) -> usize {
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; LENGTH_BYTES]);
+        begin
+    }
+
+    fn open_named(&mut self, kind: u8, name: &str) -> usize {
+        self.name(kind, name);
+        self.open()
+    }
+
+    fn close(&mut self, begin: usize) -> Result<(), TargetError> {
+        self.bytes.push(0);
+        let length = prefix(self.bytes.len() - begin)?;
+        self.bytes[begin..begin + LENGTH_BYTES].copy_from_slice(&length);
+        Ok(())
+    }
+}
+
+/// A length as BSON writes it.
+fn prefix(length: usize) -> Result<[u8; LENGTH_BYTES], TargetError> {
+    u32::try_from(length).map(u32::to_le_bytes).map_err(|error| malformed(&error))
 }
 
 /// The commands that write some documents of a batch, a few of which may take the detour.
@@ -179,7 +341,8 @@ mod tests {
 
     fn insert(on_refusal: OnRefusal) -> Insert {
         let validators = Validators::Bypassed;
-        Insert { namespace: Namespace::new("d", "c"), on_refusal, validators }
+        let namespace = Namespace::new("d", "c");
+        Insert { namespace, on_refusal, validators, mode: WriteMode::Insert }
     }
 
     fn zero(id: i32) -> Document {
@@ -217,6 +380,57 @@ mod tests {
         let in_place = insert(OnRefusal::Stop);
         assert_eq!(segments_of(&in_place, &Documents::All), [[0], [1], [2], [3]]);
         assert_eq!(segments_of(&in_place, &Documents::Only(vec![1, 2])), [[1], [2]]);
+    }
+
+    #[test]
+    fn an_update_replaces_merges_or_keeps_zero_timestamps() {
+        let documents = [doc! { "_id": 7, "a.b": { "$c": 1 } }, zero(8)];
+        let batch = batch(&documents);
+        let none = RawDocumentBuf::new();
+        let commands = |mode| -> Document {
+            let insert = Insert { mode, ..insert(OnRefusal::GoOn) };
+            let segments = updates(&envelope(&insert, &none), &batch, &Documents::All);
+            let [segment] = &segments.expect("segments")[..] else { panic!("one command") };
+            assert_eq!(segment.indexes, [0, 1]);
+            Document::try_from(segment.command.clone()).expect("well formed")
+        };
+        let [one, other] = &documents;
+        let replaced = commands(WriteMode::Replace);
+        assert_eq!(replaced.get_str("update").expect("a name"), "c");
+        let literal = doc! { "$replaceWith": { "$literal": other } };
+        let expected = [
+            bson::Bson::from(doc! { "q": { "_id": { "$eq": 7 } }, "u": one, "upsert": true }),
+            doc! { "q": { "_id": { "$eq": 8 } }, "u": [literal], "upsert": true }.into(),
+        ];
+        assert_eq!(replaced.get_array("updates").expect("updates")[..], expected);
+        let merged = commands(WriteMode::Merge);
+        let both = doc! { "$mergeObjects": [ "$$ROOT", { "$literal": one } ] };
+        let expected = doc! {
+            "q": { "_id": { "$eq": 7 } }, "u": [ { "$replaceWith": both } ], "upsert": true,
+        };
+        let updates = merged.get_array("updates").expect("updates");
+        assert_eq!(updates[0].as_document(), Some(&expected));
+    }
+
+    #[test]
+    fn updates_that_outgrow_a_message_are_cut() {
+        let pool = BufferPool::new(1, 1 << 20);
+        let limits = BatchLimits::new(200_000, BATCH_BYTES_MAX);
+        let mut batcher = Batcher::new(0, limits, ZeroTimestamps::Kept, pool);
+        for id in 0..150_000_i32 {
+            let bytes = doc! { "_id": id, "p": "x".repeat(60) }.to_vec().expect("encodes");
+            batcher.push(Frame::new(&bytes).expect("a frame"), Position::default());
+        }
+        let batch = batcher.finish(Position::default()).expect("a batch");
+        let insert = Insert { mode: WriteMode::Replace, ..insert(OnRefusal::GoOn) };
+        let none = RawDocumentBuf::new();
+        let segments =
+            updates(&envelope(&insert, &none), &batch, &Documents::All).expect("segments");
+        assert!(segments.len() > 1);
+        let fit = |one: &Segment| one.command.as_bytes().len() < crate::limits::DOCUMENT_BYTES_MAX;
+        assert!(segments.iter().all(fit));
+        let all = segments.iter().flat_map(|one| one.indexes.iter().copied());
+        assert!(all.eq(0..batch.documents));
     }
 
     #[test]

@@ -10,6 +10,8 @@ use crate::target::{Fault, OnRefusal, TargetError, WriteFailure, WriteOutcome};
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) written: u32,
+    /// Documents of the written for which an upsert found none stored.
+    pub(super) upserted: u32,
     pub(super) failures: Vec<WriteFailure>,
     pub(super) mark: Option<Mark>,
 }
@@ -22,8 +24,8 @@ impl Reply {
             OnRefusal::GoOn => 0,
             OnRefusal::Stop => sent.saturating_sub(self.written + refused),
         };
-        let Self { written, failures, mark } = self;
-        WriteOutcome { inserted: written, failures, not_tried, mark }
+        let Self { written, failures, mark, .. } = self;
+        WriteOutcome { inserted: written, updated: 0, failures, not_tried, mark }
     }
 }
 
@@ -55,7 +57,9 @@ pub(super) fn read(
             ),
         });
     }
-    Ok(Reply { written, failures, mark: durability::mark(reply) })
+    let upserted = reply.get_array("upserted").map_or(0, Vec::len);
+    let upserted = u32::try_from(upserted).unwrap_or(u32::MAX).min(written);
+    Ok(Reply { written, upserted, failures, mark: durability::mark(reply) })
 }
 
 /// Whether what a command did is as durable as its write concern asks.

@@ -1,0 +1,169 @@
+//! Restores into collections that have documents with the same `_id`s, in every mode.
+
+use crate::support::dump::Dump;
+use crate::support::{Restore, Restored, Server, stored};
+use bson::{Document, Timestamp, doc};
+
+fn dump(documents: &[Document]) -> Dump {
+    let encoded: Vec<_> = documents.iter().map(|one| one.to_vec().expect("encodes")).collect();
+    Dump::new().with("shop", "items", &encoded)
+}
+
+fn of_dump() -> Vec<Document> {
+    let zero = Timestamp { time: 0, increment: 0 };
+    vec![
+        doc! { "_id": 1, "a": "new" },
+        doc! { "_id": 2, "a": "same" },
+        doc! { "_id": 3, "a": "fresh" },
+        doc! { "_id": 4, "t": zero },
+        doc! { "_id": 5, "t": zero },
+        doc! { "_id": 6, "a.b": 1, "$c": 2 },
+    ]
+}
+
+/// A server where 1, 2 and 4 are there, with a field that the dump does not have in two of them.
+fn server() -> Server {
+    let server = Server::lease_databases(&["shop"]);
+    let there = [
+        doc! { "_id": 1, "a": "old", "b": 7 },
+        doc! { "_id": 2, "a": "same" },
+        doc! { "_id": 4, "b": 7 },
+    ];
+    server.run("shop", doc! { "insert": "items", "documents": there.to_vec() });
+    server
+}
+
+fn restore(server: &Server, dump: &Dump, arguments: &[&str]) -> Restored {
+    Restore::new(server.uri(), dump.path()).args(arguments).run()
+}
+
+fn held(server: &Server) -> Vec<Document> {
+    let mut all: Vec<Document> = stored(&server.client(), "shop", "items")
+        .iter()
+        .map(|bytes| bson::deserialize_from_slice(bytes).expect("decodes"))
+        .collect();
+    all.sort_by_key(|one| one.get_i32("_id").expect("a number"));
+    all
+}
+
+/// Read, inserted, updated, already there, rejected.
+fn counted(restored: &Restored) -> [u64; 5] {
+    ["read", "inserted", "updated", "already_there", "rejected"]
+        .map(|name| restored.report["balance"][name].as_u64().expect("a number"))
+}
+
+#[test]
+fn insert_refuses_what_is_there() {
+    let (server, dump) = (server(), dump(&of_dump()));
+    let restored = restore(&server, &dump, &[]);
+    assert_eq!(restored.status, Some(3), "{}", restored.stderr);
+    assert_eq!(counted(&restored), [6, 3, 0, 0, 3]);
+}
+
+#[test]
+fn skip_leaves_what_is_there_alone() {
+    for more in [&[][..], &["--maintain-insertion-order"]] {
+        let (server, dump) = (server(), dump(&of_dump()));
+        let rejects = tempfile::tempdir().expect("a folder");
+        let folder = rejects.path().join("rejects");
+        let arguments = [&["--mode", "skip", "--rejects", folder.to_str().expect("UTF-8")], more];
+        let restored = restore(&server, &dump, &arguments.concat());
+        assert_eq!(restored.status, Some(0), "{}", restored.stderr);
+        assert_eq!(counted(&restored), [6, 3, 0, 3, 0]);
+        assert_eq!(held(&server)[0], doc! { "_id": 1, "a": "old", "b": 7 });
+        assert!(!folder.join("shop/items.bson").exists());
+    }
+}
+
+#[test]
+fn skip_still_rejects_for_another_unique_index() {
+    let (server, dump) = (server(), dump(&[doc! { "_id": 9, "a": "old" }]));
+    let index = doc! { "key": { "a": 1 }, "name": "a_1", "unique": true };
+    server.run("shop", doc! { "createIndexes": "items", "indexes": [
+        doc! { "partialFilterExpression": { "a": "old" } }.into_iter().chain(index).collect::<Document>(),
+    ] });
+    let restored = restore(&server, &dump, &["--mode", "skip"]);
+    assert_eq!(restored.status, Some(3), "{}", restored.stderr);
+    assert_eq!(counted(&restored), [1, 0, 0, 0, 1]);
+}
+
+#[test]
+fn replace_puts_documents_in_the_place_of_stored_ones() {
+    for more in [&[][..], &["--maintain-insertion-order"], &["--batch-documents", "1"]] {
+        let (server, dump) = (server(), dump(&of_dump()));
+        let restored =
+            restore(&server, &dump, &[&["--mode", "replace", "--verify"], more].concat());
+        assert_eq!(restored.status, Some(0), "{}", restored.stderr);
+        assert_eq!(counted(&restored), [6, 3, 3, 0, 0]);
+        assert_eq!(held(&server), of_dump());
+        let again = restore(&server, &dump, &[&["--mode", "replace"], more].concat());
+        assert_eq!(counted(&again), [6, 0, 6, 0, 0], "{}", again.stderr);
+    }
+}
+
+#[test]
+fn merge_keeps_the_other_fields_of_stored_documents() {
+    let (server, dump) = (server(), dump(&of_dump()));
+    let restored = restore(&server, &dump, &["--mode", "merge"]);
+    assert_eq!(restored.status, Some(0), "{}", restored.stderr);
+    assert_eq!(counted(&restored), [6, 3, 3, 0, 0]);
+    let mut expected = of_dump();
+    expected[0].insert("b", 7);
+    let zero = expected[3].remove("t").expect("a timestamp");
+    expected[3].extend(doc! { "b": 7, "t": zero });
+    assert_eq!(held(&server), expected);
+}
+
+#[test]
+fn duplicates_within_the_dump_and_documents_without_an_id_are_counted() {
+    let twice = [doc! { "_id": 1, "a": 1 }, doc! { "_id": 1, "a": 2 }, doc! { "x": 1 }];
+    for mode in ["replace", "merge"] {
+        let (server, dump) = (Server::lease_databases(&["shop"]), dump(&twice));
+        let restored = restore(&server, &dump, &["--mode", mode, "--maintain-insertion-order"]);
+        assert_eq!(restored.status, Some(0), "{}", restored.stderr);
+        assert_eq!(counted(&restored), [3, 2, 1, 0, 0]);
+        let count = server.run("shop", doc! { "count": "items", "query": { "a": 2 } });
+        assert_eq!(count.get_i32("n").expect("a count"), 1);
+    }
+}
+
+#[test]
+fn a_document_of_the_greatest_size_is_replaced_and_merged() {
+    const MAX: usize = 16 * 1024 * 1024;
+    let overhead = doc! { "_id": 1, "p": "" }.to_vec().expect("encodes").len();
+    for mode in ["replace", "merge"] {
+        let large = doc! { "_id": 1, "p": "x".repeat(MAX - overhead) };
+        let (server, dump) = (server(), dump(&[large]));
+        server.run(
+            "shop",
+            doc! { "update": "items", "updates": [
+                { "q": { "_id": 1 }, "u": { "_id": 1, "p": 0 } },
+            ] },
+        );
+        let restored = restore(&server, &dump, &["--mode", mode]);
+        assert_eq!(restored.status, Some(0), "{mode}: {}", restored.stderr);
+        assert_eq!(counted(&restored), [1, 0, 1, 0, 0]);
+    }
+}
+
+#[test]
+fn a_validator_may_refuse_a_replacement() {
+    let (server, dump) = (server(), dump(&of_dump()));
+    server.run("shop", doc! { "collMod": "items", "validator": { "a": { "$ne": "new" } } });
+    let arguments = ["--mode", "replace", "--validate-documents"];
+    let restored = restore(&server, &dump, &arguments);
+    assert_eq!(restored.status, Some(3), "{}", restored.stderr);
+    assert_eq!(counted(&restored), [6, 3, 2, 0, 1]);
+    assert_eq!(restored.report["collections"][0]["failures"][0]["code"], 121);
+    assert_eq!(held(&server)[0].get_str("a").expect("text"), "old");
+}
+
+#[test]
+fn verification_of_what_rightly_differs_is_refused() {
+    let (server, dump) = (server(), dump(&of_dump()));
+    for mode in ["skip", "merge"] {
+        let refused = restore(&server, &dump, &["--mode", mode, "--verify"]);
+        assert_eq!(refused.status, Some(2), "{}", refused.stderr);
+    }
+    assert_eq!(held(&server).len(), 3);
+}
