@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::cli::connection::{ConnectionArgs, Server, StandardInput, Surroundings};
 use crate::cli::metrics::MetricsArgs;
@@ -19,7 +19,7 @@ use crate::cli::tables::TableArgs;
 use crate::command::import::{ImportOptions, TextInput, import};
 use crate::command::restore::{
     BatchLimits, Connection, Destination, ExistingPolicy, Insertion, LoadSettings, Stop,
-    Validation, Workers, WriteConcern, is_uri,
+    Validation, Workers, WriteConcern, WriteMode, is_uri,
 };
 use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
@@ -87,10 +87,14 @@ pub struct ImportArgs {
     #[command(flatten)]
     table: TableArgs,
 
-    /// What becomes of documents: only `insert` is there yet
-    #[arg(long, value_name = "MODE", default_value = "insert", value_parser = mode)]
-    #[arg(help_heading = "Where it goes")]
-    _mode: Inserts,
+    /// What becomes of a document whose _id is there; `upsert` and `merge` go in the order of the
+    /// text [default: insert]
+    #[arg(long, value_name = "MODE", value_enum, help_heading = "Where it goes")]
+    mode: Option<ImportMode>,
+
+    /// The fields that tell which stored document is meant; only `_id` is there yet
+    #[arg(long, alias = "upsertFields", value_name = "NAMES", help_heading = "Where it goes")]
+    upsert_fields: Option<String>,
 
     /// Insert documents in the order of the text, which one thread then parses
     #[arg(long, alias = "maintainInsertionOrder", help_heading = "How it is done")]
@@ -141,19 +145,18 @@ pub struct ImportArgs {
     verbose: u8,
 }
 
-/// The only mode there is.
-#[derive(Clone, Copy, Debug)]
-struct Inserts;
-
-fn mode(text: &str) -> Result<Inserts, String> {
-    match text {
-        "insert" => Ok(Inserts),
-        "upsert" | "merge" | "delete" => {
-            Err("documents are only inserted yet; import beside, and merge in the server"
-                .to_owned())
-        }
-        _ => Err("the modes are insert, upsert, merge and delete".to_owned()),
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ImportMode {
+    /// Insert all; one whose _id is there counts as rejected
+    Insert,
+    /// Leave the stored document alone and count this one as already there
+    Skip,
+    /// Put it in the place of the stored document
+    Upsert,
+    /// Set its fields in the stored document and keep the others
+    Merge,
+    /// Delete the stored document: not there yet
+    Delete,
 }
 
 fn after_help() -> String {
@@ -191,6 +194,7 @@ impl ImportArgs {
             Some(collection) => collection.clone(),
             None => collection_of(&inputs)?,
         };
+        let write_mode = self.write_mode()?;
         let parsers = self.parsers.unwrap_or_else(|| available_parallelism().map_or(1, Into::into));
         Ok(ImportOptions {
             inputs,
@@ -203,7 +207,7 @@ impl ImportArgs {
             } else {
                 Validation::Kept
             },
-            insertion: if self.maintain_insertion_order {
+            insertion: if self.maintain_insertion_order || write_mode.updates() {
                 Insertion::InOrder
             } else {
                 Insertion::AnyOrder
@@ -214,12 +218,35 @@ impl ImportArgs {
                 workers: self.workers(),
                 batch: BatchLimits::new(self.batch_documents, self.batch_bytes),
                 on_rejection: self.refusals.on_rejection(),
+                write_mode,
                 failure_limit: self.refusals.max_failures,
                 ..LoadSettings::default()
             }
             .within(self.memory)?,
             told: self.told(),
         })
+    }
+
+    /// What becomes of documents that are there; as in mongoimport, fields to look them up by ask
+    /// for an upsert.
+    fn write_mode(&self) -> Result<WriteMode, Error> {
+        let looks_up_by_others = self.upsert_fields.as_deref().is_some_and(|names| names != "_id");
+        if looks_up_by_others {
+            return Err(usage(
+                "documents are looked up by `_id` only, not by other --upsertFields",
+            ));
+        }
+        match (self.mode, &self.upsert_fields) {
+            (Some(ImportMode::Insert | ImportMode::Skip), Some(_)) => {
+                Err(usage("--upsertFields is for --mode upsert and merge"))
+            }
+            (Some(ImportMode::Insert) | None, None) => Ok(WriteMode::Insert),
+            (Some(ImportMode::Skip), None) => Ok(WriteMode::Skip),
+            (Some(ImportMode::Upsert), _) | (None, Some(_)) => Ok(WriteMode::Replace),
+            (Some(ImportMode::Merge), _) => Ok(WriteMode::Merge),
+            (Some(ImportMode::Delete), _) => Err(usage("nothing is deleted yet: --mode delete")
+                .hint("insert, skip, upsert and merge are there")),
+        }
     }
 
     /// The server, which nothing names where nothing is sent.
@@ -267,6 +294,8 @@ impl ImportArgs {
         let values = [
             ("db", self.db.clone()),
             ("collection", self.collection.clone()),
+            ("mode", self.mode.and_then(|mode| Some(mode.to_possible_value()?.get_name().into()))),
+            ("upsert-fields", self.upsert_fields.clone()),
             ("parsers", self.parsers.map(|number| number.to_string())),
             ("workers", self.workers.map(|number| number.to_string())),
             ("batch-documents", number(self.batch_documents, BATCH_DOCUMENTS_DEFAULT)),
@@ -416,6 +445,25 @@ mod tests {
     }
 
     #[test]
+    fn each_mode_is_its_word_and_updates_keep_the_order() {
+        for (line, mode, insertion) in [
+            ("", WriteMode::Insert, Insertion::AnyOrder),
+            ("--mode insert", WriteMode::Insert, Insertion::AnyOrder),
+            ("--mode skip", WriteMode::Skip, Insertion::AnyOrder),
+            ("--mode upsert", WriteMode::Replace, Insertion::InOrder),
+            ("--mode merge --upsertFields _id", WriteMode::Merge, Insertion::InOrder),
+            ("--upsertFields _id", WriteMode::Replace, Insertion::InOrder),
+        ] {
+            let options = options(&format!("a.json {line}")).expect(line);
+            assert_eq!(
+                (options.settings.write_mode, options.insertion),
+                (mode, insertion),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
     fn a_table_is_told_with_its_options() {
         let options = options("a.csv --type csv --fields x --ignoreBlanks").expect("parsed");
         let TextForm::Table(table) = &options.form else { panic!("no table") };
@@ -427,8 +475,10 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused() {
         for (line, words) in [
-            ("a.json --mode upsert", "only inserted yet"),
-            ("a.json --mode some", "the modes are"),
+            ("a.json --mode delete", "nothing is deleted yet"),
+            ("a.json --mode some", "invalid value"),
+            ("a.json --upsertFields a", "by `_id` only"),
+            ("a.json --mode insert --upsertFields _id", "is for --mode upsert"),
             ("a.csv --type csv", "nothing names the columns"),
             ("a.json --null --host x", "sends nothing"),
             ("a.json --workers 0", "whole number"),

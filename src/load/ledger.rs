@@ -350,6 +350,7 @@ mod tests {
             from,
             to,
             inserted: 2,
+            updated: 0,
             there: 1,
             rejected: 0,
             conflicts: 0,

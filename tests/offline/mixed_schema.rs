@@ -182,6 +182,7 @@ fn load(manner: Manner, understands: bool, insertion: Insertion) -> (Arc<Strict>
         lag_max: None,
         batch: BatchLimits::new(7, 10_000),
         index_builds: 1,
+        write_mode: restorm::target::WriteMode::Insert,
         zero_timestamps: ZeroTimestamps::Kept,
         on_rejection: OnRejection::GoOn,
         failure_limit: None,

@@ -111,6 +111,7 @@ fn draw(root: &std::path::Path, chance: &mut Chance) -> Scenario {
         lag_max: None,
         batch: BatchLimits::new(chance.between(1, 40), chance.between(300, 4000)),
         index_builds: chance.between(1, 3),
+        write_mode: restorm::target::WriteMode::Insert,
         zero_timestamps: ZeroTimestamps::Kept,
         on_rejection: if chance.percent(10) { OnRejection::StopRun } else { OnRejection::GoOn },
         failure_limit: chance.percent(10).then(|| draw_limit(chance)),

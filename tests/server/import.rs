@@ -150,3 +150,26 @@ fn a_table_is_stored_with_the_types_of_its_columns() {
     };
     assert_eq!(stored(&server.client(), "shop", "rows"), bytes(&[expected]));
 }
+
+#[test]
+fn documents_that_are_there_are_replaced_or_merged_and_the_last_one_counts() {
+    let server = Server::lease();
+    let text = "{\"_id\":1,\"a\":1}\n{\"_id\":1,\"b\":2}\n{\"_id\":2,\"a\":5}\n{\"c\":1}\n";
+    for (mode, expected) in [
+        ("upsert", doc! { "_id": 1, "b": 2 }),
+        ("merge", doc! { "_id": 1, "kept": true, "a": 1, "b": 2 }),
+    ] {
+        server.run("shop", doc! { "dropDatabase": 1 });
+        let there = vec![doc! { "_id": 1, "kept": true }];
+        server.run("shop", doc! { "insert": "orders", "documents": there });
+        let arguments = ["-d", "shop", "-c", "orders", "--mode", mode];
+        let (finished, report) = import(&server, &arguments, text);
+        assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+        assert_eq!(report["balance"]["read"], 4, "{mode}");
+        assert_eq!(report["balance"]["updated"], 2, "{mode}");
+        assert_eq!(report["balance"]["inserted"], 2, "{mode}");
+        let stored = stored(&server.client(), "shop", "orders");
+        assert_eq!(stored.len(), 3, "{mode}");
+        assert!(stored.contains(&expected.to_vec().unwrap()), "{mode}");
+    }
+}
