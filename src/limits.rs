@@ -117,6 +117,10 @@ pub const TEXT_CHUNK_BYTES: usize = 256 * 1024;
 /// times as long as its 16 MiB of BSON.
 pub const TEXT_DOCUMENT_BYTES_MAX: usize = 80 * 1024 * 1024;
 
+/// Rows of a file of columns that are decoded at once: as many documents as a few batches hold.
+#[cfg(feature = "columnar")]
+pub const COLUMNAR_ROWS: usize = 4096;
+
 /// More threads than this that turn text into documents only compete for the processor.
 pub const TEXT_PARSERS_MAX: usize = 256;
 

@@ -5,6 +5,8 @@
 //! borrows the buffer until the next one is asked for. Memory is that of its
 //! [`Stream`](crate::dump::stream).
 
+#[cfg(feature = "columnar")]
+pub mod columnar;
 pub mod demux;
 pub mod draft;
 pub mod json;

@@ -1,5 +1,6 @@
 //! Files of text, or standard input, that documents are made from.
 
+pub mod columnar;
 pub mod table;
 
 use std::fs;
@@ -7,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::dump::stream::{INPUT_NAME, Interrupt, Stream};
-use crate::dump::texts::table::Table;
+use crate::dump::texts::columnar::ColumnarFormat;
+use crate::dump::texts::table::{Blanks, Table};
 use crate::error::{Error, ErrorKind};
 
 /// Texts that become the documents of one collection.
@@ -15,6 +17,8 @@ use crate::error::{Error, ErrorKind};
 pub struct Texts {
     inputs: Vec<TextInput>,
     form: TextForm,
+    /// Which of the inputs are files of columns.
+    columnar: Vec<Option<ColumnarFormat>>,
     shown: PathBuf,
     bytes: Option<u64>,
 }
@@ -35,6 +39,9 @@ pub enum TextForm {
     Json(JsonLayout),
     /// As rows of a table.
     Table(Arc<Table>),
+    /// As columns of Parquet or Arrow, of which each file tells which; with what becomes of cells
+    /// without a value.
+    Columnar(Blanks),
 }
 
 /// How JSON documents stand beside each other.
@@ -63,7 +70,8 @@ impl Texts {
             0 | 1 => first.to_path_buf(),
             many => PathBuf::from(format!("{} and {} more", first.display(), many - 1)),
         };
-        Ok(Self { inputs, form, shown, bytes })
+        let columnar = columnar(&inputs, &form)?;
+        Ok(Self { inputs, form, columnar, shown, bytes })
     }
 
     /// The texts, in the order in which they were named.
@@ -76,6 +84,11 @@ impl Texts {
         &self.form
     }
 
+    /// The format of an input that is a file of columns.
+    pub fn columnar(&self, input: usize) -> Option<ColumnarFormat> {
+        self.columnar.get(input).copied().flatten()
+    }
+
     /// What they are called together.
     pub fn path(&self) -> &Path {
         &self.shown
@@ -85,6 +98,33 @@ impl Texts {
     pub fn bytes(&self) -> Option<u64> {
         self.bytes
     }
+}
+
+/// Which inputs are files of columns: those that have to be, and those that nobody said to be text.
+fn columnar(inputs: &[TextInput], form: &TextForm) -> Result<Vec<Option<ColumnarFormat>>, Error> {
+    let (is_wanted, is_possible) = match form {
+        TextForm::Columnar(_) => (true, true),
+        TextForm::Json(JsonLayout::Told) => (false, true),
+        TextForm::Json(JsonLayout::Array) | TextForm::Table(_) => (false, false),
+    };
+    let format = |input: &TextInput| {
+        let format = match input {
+            TextInput::File(path) if is_possible => ColumnarFormat::of_file(path),
+            TextInput::File(_) | TextInput::Input => None,
+        };
+        let error = |message| Error::new(ErrorKind::Dump, message).in_file(input.path());
+        if is_wanted && format.is_none() {
+            return Err(error("is neither a Parquet nor an Arrow file").hint(
+                "both are read from where they lie, not compressed as a whole, nor through a pipe",
+            ));
+        }
+        if format.is_some() && !cfg!(feature = "columnar") {
+            return Err(error("this restorm was built without Parquet and Arrow")
+                .hint("build it with the feature columnar"));
+        }
+        Ok(format)
+    };
+    inputs.iter().map(format).collect()
 }
 
 impl TextInput {

@@ -25,6 +25,8 @@ pub(super) mod kind {
     pub(in crate::reader) const STRING: u8 = 0x02;
     pub(in crate::reader) const DOCUMENT: u8 = 0x03;
     pub(in crate::reader) const ARRAY: u8 = 0x04;
+    #[cfg(feature = "columnar")]
+    pub(in crate::reader) const BINARY: u8 = 0x05;
     pub(in crate::reader) const OBJECT_ID: u8 = 0x07;
     pub(in crate::reader) const BOOLEAN: u8 = 0x08;
     pub(in crate::reader) const DATE: u8 = 0x09;
@@ -137,6 +139,16 @@ impl Draft {
         self.bytes.push(0);
     }
 
+    /// Writes binary data.
+    #[cfg(feature = "columnar")]
+    pub(super) fn binary(&mut self, at: TypeAt, subtype: u8, bytes: &[u8]) {
+        self.set(at, kind::BINARY);
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        self.bytes.extend_from_slice(&length.to_le_bytes());
+        self.bytes.push(subtype);
+        self.bytes.extend_from_slice(bytes);
+    }
+
     /// Writes a whole number in the smallest type that holds it.
     #[inline]
     pub(super) fn integer(&mut self, at: TypeAt, value: i64) {
@@ -195,6 +207,38 @@ impl Draft {
     /// Where it is larger than a server stores.
     pub fn frame(&self) -> Result<Frame<'_>, FrameError> {
         Frame::new(&self.bytes[ROOM..])
+    }
+}
+
+/// The decimal index of an array's element.
+pub(super) struct Counter {
+    digits: [u8; Self::DIGITS],
+    start: usize,
+}
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self { digits: [b'0'; Self::DIGITS], start: Self::DIGITS - 1 }
+    }
+}
+
+impl Counter {
+    /// As many as the count of elements has that 16 MiB hold.
+    const DIGITS: usize = 10;
+
+    pub(super) fn text(&self) -> &[u8] {
+        &self.digits[self.start..]
+    }
+
+    pub(super) fn increment(&mut self) {
+        for at in (0..Self::DIGITS).rev() {
+            if self.digits[at] < b'9' {
+                self.digits[at] += 1;
+                self.start = self.start.min(at);
+                return;
+            }
+            self.digits[at] = b'0';
+        }
     }
 }
 

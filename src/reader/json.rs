@@ -16,7 +16,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 
 use crate::dump::extended_json::{self, Value};
 use crate::limits::NESTING_MAX;
-use crate::reader::draft::{Draft, LevelAt, TypeAt, kind};
+use crate::reader::draft::{Counter, Draft, LevelAt, TypeAt, kind};
 
 /// Levels of a typed value inside the deepest document that a server accepts.
 const LEVELS_INSIDE: usize = 2;
@@ -248,37 +248,5 @@ impl<'de> Visitor<'de> for Field<'_> {
         }
         draft.end(level);
         Ok(())
-    }
-}
-
-/// The decimal index of an array's element.
-struct Counter {
-    digits: [u8; Self::DIGITS],
-    start: usize,
-}
-
-impl Default for Counter {
-    fn default() -> Self {
-        Self { digits: [b'0'; Self::DIGITS], start: Self::DIGITS - 1 }
-    }
-}
-
-impl Counter {
-    /// As many as the count of elements has that 16 MiB hold.
-    const DIGITS: usize = 10;
-
-    fn text(&self) -> &[u8] {
-        &self.digits[self.start..]
-    }
-
-    fn increment(&mut self) {
-        for at in (0..Self::DIGITS).rev() {
-            if self.digits[at] < b'9' {
-                self.digits[at] += 1;
-                self.start = self.start.min(at);
-                return;
-            }
-            self.digits[at] = b'0';
-        }
     }
 }

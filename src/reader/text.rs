@@ -84,6 +84,8 @@ impl Cutter {
         match form {
             TextForm::Json(layout) => Self::of_json(stream, text, *layout),
             TextForm::Table(table) => Self::of_table(stream, text, table),
+            // Whoever opens it has seen to it that it is no text.
+            TextForm::Columnar(_) => Err(stream.error("columns are not read as text")),
         }
     }
 

@@ -1,5 +1,8 @@
 //! Turns texts into batches: one thread cuts them, others make documents of what is cut.
 
+#[cfg(feature = "columnar")]
+mod columnar;
+
 use std::ops::Range;
 use std::thread;
 
@@ -20,6 +23,15 @@ use crate::target::Target;
 
 /// Chunks that wait for a thread: one for each that is about to be done with its own.
 const CHUNKS_PER_PARSER: usize = 1;
+
+/// What one thread makes documents of at a time.
+enum Piece {
+    /// A piece of text.
+    Text(Chunk),
+    /// A group of rows of a file of columns.
+    #[cfg(feature = "columnar")]
+    Rows(columnar::Rows),
+}
 
 /// What is wrong with a piece of text, and where.
 struct Fault {
@@ -47,10 +59,10 @@ impl<T: Target> Intake<T> {
         // Both ends go with the closure, so that the parsers end with the texts.
         thread::scope(move |scope| {
             for number in 0..parsers {
-                let chunks = to_parse.clone();
+                let pieces = to_parse.clone();
                 let maker = Maker::new(self, collection, texts, queue);
                 let named = thread::Builder::new().name(format!("parsing {number}"));
-                named.spawn_scoped(scope, move || maker.make_all(&chunks)).map_err(|error| {
+                named.spawn_scoped(scope, move || maker.make_all(&pieces)).map_err(|error| {
                     let message = format!("no thread can be started to parse: {error}");
                     Error::new(ErrorKind::Read, message)
                 })?;
@@ -65,12 +77,22 @@ impl<T: Target> Intake<T> {
         &self,
         collection: usize,
         texts: &Texts,
-        to_parse: &async_channel::Sender<Chunk>,
+        to_parse: &async_channel::Sender<Piece>,
     ) -> Result<(), Error> {
         let (mut failure, mut base) = (None, 0);
         for (text, input) in texts.inputs().iter().enumerate() {
             if !self.run.goes_on() {
                 break;
+            }
+            #[cfg(feature = "columnar")]
+            if let Some(format) = texts.columnar(text) {
+                if let Err(error) =
+                    self.cut_rows(collection, texts, (text, format), to_parse, &mut base)
+                {
+                    self.run.fail_collection(collection, &error);
+                    failure.get_or_insert(error);
+                }
+                continue;
             }
             let cut = input.open(self.interrupt()).and_then(|mut stream| {
                 stream.timed_by(&self.run.stages.read);
@@ -101,14 +123,14 @@ impl<T: Target> Intake<T> {
         &self,
         mut cutter: Cutter,
         base: &mut u64,
-        to_parse: &async_channel::Sender<Chunk>,
+        to_parse: &async_channel::Sender<Piece>,
     ) -> Result<(), Error> {
         let mut end = *base;
         let mut cut = || {
             while let Some(mut chunk) = cutter.next_chunk()? {
                 chunk.offset += *base;
                 end = chunk.offset + chunk.bytes.len() as u64;
-                if !self.run.goes_on() || to_parse.send_blocking(chunk).is_err() {
+                if !self.run.goes_on() || to_parse.send_blocking(Piece::Text(chunk)).is_err() {
                     break;
                 }
             }
@@ -151,12 +173,17 @@ impl<'a, T: Target> Maker<'a, T> {
         Self { intake, collection, texts, queue, batcher, draft, cells, ids, origin: 0, end: 0 }
     }
 
-    /// Takes chunks until there are no more.
-    fn make_all(mut self, chunks: &async_channel::Receiver<Chunk>) {
-        while let Ok(chunk) = chunks.recv_blocking() {
-            if !self.make(&chunk) {
+    /// Takes pieces until there are no more.
+    fn make_all(mut self, pieces: &async_channel::Receiver<Piece>) {
+        while let Ok(piece) = pieces.recv_blocking() {
+            let goes_on = match &piece {
+                Piece::Text(chunk) => self.make(chunk),
+                #[cfg(feature = "columnar")]
+                Piece::Rows(rows) => self.make_rows(rows),
+            };
+            if !goes_on {
                 // Whoever cuts notices that nobody listens.
-                chunks.close();
+                pieces.close();
                 return;
             }
         }
@@ -251,40 +278,56 @@ impl<'a, T: Target> Maker<'a, T> {
         })
     }
 
-    /// Puts the document that was made into a batch.
+    /// Puts the document that was made of a piece of text into a batch.
     fn push(&mut self, chunk: &Chunk, stretch: Range<usize>, lines_before: u64) -> bool {
-        let position = position(chunk, &stretch, self.origin);
+        match self.push_at(position(chunk, &stretch, self.origin)) {
+            Ok(goes_on) => goes_on,
+            Err(message) => {
+                let fault = Fault { message, line: lines_before + 1, column: 1, ends_run: false };
+                self.reject(chunk, stretch, &fault)
+            }
+        }
+    }
+
+    /// Puts the document that was made into a batch; an error is a sentence, where it is too large.
+    fn push_at(&mut self, position: Position) -> Result<bool, String> {
         self.end = position.end;
         let made = if self.draft.has_id() {
             self.draft.frame()
         } else {
             self.draft.with_id(self.ids.at(position).bytes())
         };
-        let frame = match made {
-            Ok(frame) => frame,
-            Err(error) => {
-                let (message, line) = (error.to_string(), lines_before + 1);
-                let fault = Fault { message, line, column: 1, ends_run: false };
-                return self.reject(chunk, stretch, &fault);
-            }
-        };
+        let frame = made.map_err(|error| error.to_string())?;
         let (stored, _) = id::stored_form(frame, None, position);
         let moved = stored.as_deref().and_then(|bytes| crate::frame::Frame::new(bytes).ok());
-        match self.batcher.push(moved.unwrap_or(frame), position) {
+        Ok(match self.batcher.push(moved.unwrap_or(frame), position) {
             Some(batch) => self.intake.send(self.queue, batch),
             None => !self.intake.run.has_failed(),
-        }
+        })
     }
 
     /// Counts a piece of text as rejected from which no document can be made.
     fn reject(&mut self, chunk: &Chunk, stretch: Range<usize>, fault: &Fault) -> bool {
-        let run = &self.intake.run;
         let position = position(chunk, &stretch, self.origin);
-        self.batcher.pass_damaged(position);
         let file = self.texts.inputs()[chunk.text].path().display();
         let Fault { message, line, column, ends_run } = fault;
         let message = format!("{file}:{line}:{column}: {message}");
-        let bytes = &chunk.bytes[stretch];
+        let ends_run = ends_run
+            .then_some("with --parseGrace skipRow such rows are counted and the rest goes on");
+        self.refuse(position, message, &chunk.bytes[stretch], ends_run)
+    }
+
+    /// Counts as rejected what is no document; what would keep it from ending the run is said where
+    /// it does so whatever is wanted of rejections.
+    fn refuse(
+        &mut self,
+        position: Position,
+        message: String,
+        bytes: &[u8],
+        ends_run: Option<&str>,
+    ) -> bool {
+        let run = &self.intake.run;
+        self.batcher.pass_damaged(position);
         let rejection = Rejection {
             code: INVALID_BSON,
             message: message.clone(),
@@ -304,13 +347,10 @@ impl<'a, T: Target> Maker<'a, T> {
         }
         run.observe(&Event::Damaged { collection, bytes: bytes.len() as u64, rejection });
         run.judge_failures();
-        if *ends_run || run.settings.on_rejection == OnRejection::StopRun {
+        if ends_run.is_some() || run.settings.on_rejection == OnRejection::StopRun {
             let message = format!("stopped at what is no document: {message}");
-            let hint = if *ends_run {
-                "with --parseGrace skipRow such rows are counted and the rest goes on"
-            } else {
-                "without --stopOnError such lines are counted and the rest goes on"
-            };
+            let hint = ends_run
+                .unwrap_or("without --stopOnError such lines are counted and the rest goes on");
             run.fail(Error::new(ErrorKind::Read, message).hint(hint));
         }
         !run.has_failed()
