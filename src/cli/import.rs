@@ -37,8 +37,9 @@ const DATABASE: &str = "test";
 ///
 /// Takes JSON lines, documents one after the other, or an array of documents, as mongoexport
 /// writes them: Extended JSON of both versions, relaxed or canonical; or tables with commas or
-/// tabulators; plain, gzip and zstd are told apart by their content. Texts are cut at the ends of documents and parsed on all cores. A line
-/// that is no document is counted, told with its place, and ends nothing.
+/// tabulators; plain, gzip and zstd are told apart by their content. Texts are cut at the ends of
+/// documents and parsed on all cores. A line that is no document is counted, told with its place,
+/// and ends nothing.
 #[derive(Args, Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "flags as typed; options have enums")]
 #[command(after_help = after_help(), disable_help_flag = true)]
