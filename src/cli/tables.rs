@@ -66,6 +66,10 @@ enum Kind {
     Json,
     Csv,
     Tsv,
+    /// Apache Parquet, or Arrow's file format; each file tells which, and both are also told
+    /// without this option
+    #[value(alias = "arrow")]
+    Parquet,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -89,6 +93,7 @@ impl TableArgs {
     pub(super) fn form(&self) -> Result<TextForm, Error> {
         let separator = match self.kind {
             Kind::Json => return self.json(),
+            Kind::Parquet => return self.columnar(),
             Kind::Csv => Separator::Comma,
             Kind::Tsv => Separator::Tab,
         };
@@ -118,15 +123,10 @@ impl TableArgs {
     }
 
     fn json(&self) -> Result<TextForm, Error> {
-        let of_tables = [
-            ("--headerline", self.headerline),
-            ("--fields", self.fields.is_some()),
-            ("--fieldFile", self.field_file.is_some()),
-            ("--columnsHaveTypes", self.columns_have_types),
-            ("--ignoreBlanks", self.ignore_blanks),
-        ];
-        match of_tables.into_iter().find(|(_, is_given)| *is_given) {
-            Some((name, _)) => Err(usage(format!("{name} is for tables, not for JSON"))
+        let for_tables =
+            self.for_tables().into_iter().chain([("--ignoreBlanks", self.ignore_blanks)]);
+        match first_given(for_tables) {
+            Some(name) => Err(usage(format!("{name} is for tables, not for JSON"))
                 .hint("say which with --type csv or --type tsv")),
             None => Ok(TextForm::Json(if self.json_array {
                 JsonLayout::Array
@@ -134,6 +134,32 @@ impl TableArgs {
                 JsonLayout::Told
             })),
         }
+    }
+
+    /// Files of columns bring names and types along.
+    fn columnar(&self) -> Result<TextForm, Error> {
+        let further = [
+            ("--jsonArray", self.json_array),
+            ("--legacy", self.legacy),
+            ("--parseGrace", self.parse_grace.is_some()),
+            ("--useArrayIndexFields", self.use_array_index_fields),
+        ];
+        if let Some(name) = first_given(self.for_tables().into_iter().chain(further)) {
+            return Err(usage(format!("{name} is for text, not for files of columns"))
+                .hint("Parquet and Arrow bring the names and types of their columns along"));
+        }
+        let blanks = if self.ignore_blanks { Blanks::Ignored } else { Blanks::Kept };
+        Ok(TextForm::Columnar(blanks))
+    }
+
+    /// What says how a table of text is to be read, and whether it is given.
+    fn for_tables(&self) -> [(&'static str, bool); 4] {
+        [
+            ("--headerline", self.headerline),
+            ("--fields", self.fields.is_some()),
+            ("--fieldFile", self.field_file.is_some()),
+            ("--columnsHaveTypes", self.columns_have_types),
+        ]
     }
 
     fn names(&self) -> Result<Names, Error> {
@@ -176,6 +202,11 @@ impl TableArgs {
         told.filter_map(|(name, value)| Some(OptionValue { name: name.to_owned(), value: value? }))
             .collect()
     }
+}
+
+/// The first option that is given.
+fn first_given(options: impl IntoIterator<Item = (&'static str, bool)>) -> Option<&'static str> {
+    options.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
 }
 
 /// Names between commas; a comma in the parentheses of a type ends none.

@@ -129,10 +129,10 @@ impl ColumnFile {
     /// Of kind [`ErrorKind::Read`], where the file cannot be opened again. What comes after a
     /// damaged place is an error in its turn.
     pub fn read(&self, group: &Group) -> Result<Batches, Error> {
-        let batches = guarded(|| self.batches(group.number))
+        let decoded = guarded(|| self.batches(group.number))
             .map_err(|error| damaged(&self.path, group.number, &error))?;
         let (path, number) = (self.path.clone(), group.number);
-        Ok(Batches { path, number, next_row: group.first_row.unwrap_or(0), batches })
+        Ok(Batches { path, number, next_row: group.first_row.unwrap_or(0), decoded })
     }
 
     fn batches(&self, group: usize) -> Result<ArrowBatches, ArrowError> {
@@ -154,7 +154,7 @@ pub struct Batches {
     path: PathBuf,
     number: usize,
     next_row: u64,
-    batches: ArrowBatches,
+    decoded: ArrowBatches,
 }
 
 impl Iterator for Batches {
@@ -163,7 +163,7 @@ impl Iterator for Batches {
     fn next(&mut self) -> Option<Self::Item> {
         let first = self.next_row;
         let rows = guarded(|| {
-            let batch = self.batches.next().transpose().map_err(|error| error.to_string())?;
+            let batch = self.decoded.next().transpose().map_err(|error| error.to_string())?;
             batch.map(|batch| Rows::of(&batch, first)).transpose()
         });
         match rows {

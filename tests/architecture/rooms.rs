@@ -66,6 +66,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("saphyr_parser", &["cli::configuration"]),
     ("flate2", &["dump"]),
     ("zstd", &["dump"]),
+    ("arrow_array", &["reader::columnar"]),
+    ("parquet", &["reader::columnar"]),
     ("crc64fast", &["dump::archive"]),
     ("rustix", &["dump::stream", "load::stages"]),
     (

@@ -169,3 +169,67 @@ fn a_row_that_is_no_document_is_told_with_its_place_and_can_be_imported_again() 
     assert_eq!(finished.status, Some(1), "{}", finished.stderr);
     assert!(finished.stderr.contains("\"nope\" is no int32"), "{}", finished.stderr);
 }
+
+#[cfg(feature = "columnar")]
+fn columnar(name: &str) -> String {
+    format!("{}/testdata/tables/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[cfg(feature = "columnar")]
+#[test]
+fn files_of_columns_are_told_by_their_first_bytes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["groups.parquet", "groups.arrow"] {
+        for more in [&[][..], &["--type", "parquet"], &["--maintainInsertionOrder"]] {
+            let file = columnar(name);
+            let (finished, report) =
+                import(folder.path(), &[&[file.as_str(), "-d", "shop"][..], more].concat(), "");
+            assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+            assert_eq!(balance(&report), [Some(1000), Some(1000), Some(0)], "{name} {more:?}");
+            assert_eq!(report["collections"][0]["namespace"], "shop.groups");
+        }
+    }
+    std::fs::write(folder.path().join("more.json"), lines(10)).expect("written");
+    let (both, third) = (columnar("groups.parquet"), columnar("groups.arrow"));
+    let (finished, report) = import(folder.path(), &[&both, "more.json", &third, "-c", "c"], "");
+    assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+    assert_eq!(balance(&report), [Some(2010), Some(2010), Some(0)]);
+}
+
+#[cfg(feature = "columnar")]
+#[test]
+fn a_row_that_no_document_can_hold_is_told_with_its_number() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (file, place) = (columnar("kinds.parquet"), "kinds.parquet: row 2");
+    let (finished, report) = import(folder.path(), &[&file, "--rejects", "aside"], "");
+    assert_eq!(finished.status, Some(3), "{}", finished.stderr);
+    assert_eq!(balance(&report), [Some(3), Some(2), Some(1)]);
+    let told = report.to_string();
+    assert!(told.contains(&format!("{place}: column \\\"long\\\": the decimal 1000")), "{told}");
+    assert!(told.contains("finer than the millisecond"), "{told}");
+    let kept = std::fs::read_to_string(folder.path().join("aside/test/kinds.damaged"));
+    assert!(kept.expect("is kept").ends_with("kinds.parquet: row 2\n"));
+    let (finished, report) = import(folder.path(), &[&file, "--stopOnError"], "");
+    assert_eq!(finished.status, Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains(place), "{}", finished.stderr);
+    assert_eq!(report["is_balanced"], true);
+}
+
+#[cfg(feature = "columnar")]
+#[test]
+fn what_is_no_whole_file_of_columns_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let whole = std::fs::read(columnar("groups.parquet")).expect("is there");
+    std::fs::write(folder.path().join("half.parquet"), &whole[..6000]).expect("written");
+    std::fs::write(folder.path().join("text.parquet"), "a,b\n").expect("written");
+    for (arguments, words) in [
+        (&["half.parquet"][..], "not a whole Parquet file"),
+        (&["text.parquet", "--type", "parquet"], "neither a Parquet nor an Arrow file"),
+        (&["-", "-c", "c", "--type", "arrow"], "not compressed as a whole, nor through a pipe"),
+        (&["half.parquet", "--type", "parquet", "--headerline"], "for text, not for files of"),
+    ] {
+        let (finished, _) = import(folder.path(), arguments, "");
+        assert_ne!(finished.status, Some(0), "{arguments:?}");
+        assert!(finished.stderr.contains(words), "{arguments:?}: {}", finished.stderr);
+    }
+}

@@ -173,3 +173,32 @@ fn documents_that_are_there_are_replaced_or_merged_and_the_last_one_counts() {
         assert!(stored.contains(&expected.to_vec().unwrap()), "{mode}");
     }
 }
+
+#[cfg(feature = "columnar")]
+#[test]
+fn files_of_columns_are_stored_as_documents() {
+    let server = Server::lease();
+    let file = |name: &str| format!("{}/testdata/tables/{name}", env!("CARGO_MANIFEST_DIR"));
+    for name in ["kinds.parquet", "kinds.arrow"] {
+        let (finished, report) =
+            import(&server, &[&file(name), "-d", "t", "-c", "kinds", "--drop"], "");
+        assert_eq!(finished.status, Some(3), "{}", finished.stderr);
+        assert_eq!(report["balance"]["inserted"], 2);
+        assert_eq!(report["balance"]["rejected"], 1);
+        let stored = stored(&server.client(), "t", "kinds");
+        let documents: Vec<_> =
+            stored.iter().map(|one| Document::from_reader(one.as_slice()).unwrap()).collect();
+        let id = ObjectId::from_bytes([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+        let first = documents.iter().find(|one| one.get("_id") == Some(&Bson::ObjectId(id)));
+        let first = first.expect("it has the id of its row");
+        assert_eq!(first.get("text"), Some(&Bson::String("Z\u{fc}rich".into())));
+        assert_eq!(first.get("decimal"), Some(&Bson::Decimal128("-12.340".parse().unwrap())));
+        let items = doc! { "sku": "b", "count": Bson::Null };
+        assert_eq!(first.get_array("items").unwrap()[1], Bson::Document(items));
+    }
+    let (finished, report) = import(&server, &[&file("groups.parquet"), "-d", "t"], "");
+    assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+    assert_eq!(report["balance"]["inserted"], 1000);
+    let ids = stored(&server.client(), "t", "groups");
+    assert_eq!(ids.len(), 1000, "no row is there twice");
+}

@@ -314,7 +314,7 @@ impl<'a, T: Target> Maker<'a, T> {
         let message = format!("{file}:{line}:{column}: {message}");
         let ends_run = ends_run
             .then_some("with --parseGrace skipRow such rows are counted and the rest goes on");
-        self.refuse(position, message, &chunk.bytes[stretch], ends_run)
+        self.refuse(position, &message, &chunk.bytes[stretch], ends_run)
     }
 
     /// Counts as rejected what is no document; what would keep it from ending the run is said where
@@ -322,7 +322,7 @@ impl<'a, T: Target> Maker<'a, T> {
     fn refuse(
         &mut self,
         position: Position,
-        message: String,
+        message: &str,
         bytes: &[u8],
         ends_run: Option<&str>,
     ) -> bool {
@@ -330,7 +330,7 @@ impl<'a, T: Target> Maker<'a, T> {
         self.batcher.pass_damaged(position);
         let rejection = Rejection {
             code: INVALID_BSON,
-            message: message.clone(),
+            message: message.to_owned(),
             id: "(none that can be read)".to_owned(),
             is_conflict: false,
         };

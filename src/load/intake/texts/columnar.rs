@@ -86,7 +86,12 @@ impl<T: Target> Maker<'_, T> {
                     Ok(goes_on) => goes_on,
                     Err(message) => {
                         let place = place(file, group, rows.first() + row as u64);
-                        self.refuse(position, format!("{place}: {message}"), place.as_bytes(), None)
+                        self.refuse(
+                            position,
+                            &format!("{place}: {message}"),
+                            place.as_bytes(),
+                            None,
+                        )
                     }
                 };
                 if !goes_on {
