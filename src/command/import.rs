@@ -78,7 +78,7 @@ pub async fn import(
             facts.existing = target.existing(databases(), ExistingDetail::Names).await?;
             let target = target.with_journal_of(&facts, databases()).await;
             let mut plan = run.plan(&facts)?;
-            preflight::check(&target, &facts, &mut plan).await?;
+            preflight::check(&target, &facts, &mut plan, options.settings.write_mode).await?;
             let description = target.description().to_owned();
             let target = (Arc::new(target), description);
             Box::pin(run.carry_out(plan, &facts, target, observer, stop)).await

@@ -246,8 +246,9 @@ pub async fn restore(
             let mut run = Prepared { options, layout, inventory, facts, began, left_alone: 0 };
             let mut plan = run.plan(&target).await?;
             run.left_alone = existing::settle(&target, run.found(), &mut plan).await?;
-            existing::refuse_updates(&plan, run.options.settings.write_mode)?;
-            preflight::check(&target, &run.facts, &mut plan).await?;
+            let mode = run.options.settings.write_mode;
+            existing::refuse_updates(&plan, mode)?;
+            preflight::check(&target, &run.facts, &mut plan, mode).await?;
             // Futures of these sizes are not copied about.
             let first = Box::pin(Surveying::begin(run.found(), &target, &plan, &stop));
             let surveying = first.await;

@@ -8,6 +8,8 @@ use crate::namespace::Namespace;
 /// What a server says before anything is done; what it does not tell is not held against it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conditions {
+    /// Whether documents are replaced or merged, which takes the right to update.
+    pub updates: bool,
     /// Whether it takes no writes at all.
     pub is_read_only: bool,
     /// The user whose rights it enforces; nobody where it enforces none or does not tell them.

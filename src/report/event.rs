@@ -92,7 +92,8 @@ pub enum Event {
         inserted: u64,
         /// Documents that replaced a stored one or were merged into it.
         updated: u64,
-        /// Documents that were found stored already, byte for byte the same unless these are skipped.
+        /// Documents that were found stored already, byte for byte the same unless they are skipped
+        /// for their `_id`.
         already_there: u64,
         /// Documents the server refused.
         rejected: u64,

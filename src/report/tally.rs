@@ -134,6 +134,34 @@ impl Tally {
         }
     }
 
+    /// Counts what an earlier run brought of a collection.
+    fn carry(&mut self, event: &Event) {
+        let Event::Carried {
+            collection,
+            inserted,
+            updated,
+            already_there,
+            rejected,
+            conflicts,
+            bytes,
+        } = *event
+        else {
+            return;
+        };
+        let documents = inserted + updated + already_there + rejected;
+        self.count(collection, |counts| {
+            counts.read += documents;
+            counts.bytes_read += bytes;
+            counts.inserted += inserted;
+            counts.updated += updated;
+            counts.already_there += already_there;
+            counts.rejected += rejected;
+            counts.conflicts += conflicts;
+            counts.carried += documents;
+            counts.inserted_before += inserted + updated;
+        });
+    }
+
     /// The events that come with every batch.
     fn apply_documents(&mut self, at: Duration, event: &Event) {
         match *event {
@@ -141,28 +169,7 @@ impl Tally {
                 counts.read += documents;
                 counts.bytes_read += bytes;
             }),
-            Event::Carried {
-                collection,
-                inserted,
-                updated,
-                already_there,
-                rejected,
-                conflicts,
-                bytes,
-            } => {
-                let documents = inserted + updated + already_there + rejected;
-                self.count(collection, |counts| {
-                    counts.read += documents;
-                    counts.bytes_read += bytes;
-                    counts.inserted += inserted;
-                    counts.updated += updated;
-                    counts.already_there += already_there;
-                    counts.rejected += rejected;
-                    counts.conflicts += conflicts;
-                    counts.carried += documents;
-                    counts.inserted_before += inserted + updated;
-                });
-            }
+            Event::Carried { .. } => self.carry(event),
             Event::Written {
                 collection,
                 inserted,

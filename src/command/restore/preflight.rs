@@ -5,21 +5,24 @@ use std::collections::BTreeSet;
 use crate::error::{Error, ErrorKind};
 use crate::facts::ServerFacts;
 use crate::plan::{RestorePlan, preflight};
-use crate::target::TargetError;
 use crate::target::mongo::MongoTarget;
+use crate::target::{TargetError, WriteMode};
 
 /// Takes out of the plan what cannot be, notes what may surprise, and refuses what would fail.
 pub(in crate::command) async fn check(
     target: &MongoTarget,
     facts: &ServerFacts,
     plan: &mut RestorePlan,
+    mode: WriteMode,
 ) -> Result<(), Error> {
     let indexed = preflight::indexed(plan);
     let databases: BTreeSet<String> =
         plan.collections.iter().map(|one| one.namespace.database().to_owned()).collect();
     let databases = databases.iter().map(String::as_str);
     let conditions = target.conditions(facts, databases, &indexed).await;
-    preflight::check(plan, facts, &conditions.map_err(|error| no_answer(&error))?)
+    let mut conditions = conditions.map_err(|error| no_answer(&error))?;
+    conditions.updates = mode.updates();
+    preflight::check(plan, facts, &conditions)
 }
 
 fn no_answer(error: &TargetError) -> Error {

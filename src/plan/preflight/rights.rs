@@ -16,8 +16,8 @@ const BYPASS: &str = "bypassDocumentValidation";
 const OF_UUIDS: [&str; 2] = ["forceUUID", "useUUID"];
 
 /// What the role `readWrite` of a database allows there, on `system.js` too.
-const OF_READ_WRITE: [&str; 5] =
-    ["createCollection", "createIndex", "dropCollection", "insert", "remove"];
+const OF_READ_WRITE: [&str; 6] =
+    ["createCollection", "createIndex", "dropCollection", "insert", "remove", "update"];
 
 /// Databases named one by one in a grant; for more a role for all of them is shorter.
 const DATABASES_GRANTED: usize = 5;
@@ -27,12 +27,12 @@ type Lacking = BTreeMap<BTreeSet<&'static str>, Vec<Namespace>>;
 
 /// Refuses a plan that takes rights the user lacks. Without the right to bypass validators, they
 /// judge, which is noted.
-pub(super) fn check(plan: &mut RestorePlan, login: &Login) -> Result<(), Error> {
+pub(super) fn check(plan: &mut RestorePlan, login: &Login, updates: bool) -> Result<(), Error> {
     keep_validators(plan, login);
     plan.notes.extend(removed(plan, login));
     let mut lacking = Lacking::new();
     for collection in &plan.collections {
-        for (namespace, actions) in missing(collection, &login.privileges) {
+        for (namespace, actions) in missing(collection, &login.privileges, updates) {
             lacking.entry(actions).or_default().push(namespace);
         }
     }
@@ -73,9 +73,10 @@ fn removed(plan: &RestorePlan, login: &Login) -> Option<String> {
 fn missing(
     collection: &CollectionPlan,
     privileges: &Privileges,
+    updates: bool,
 ) -> BTreeMap<Namespace, BTreeSet<&'static str>> {
     let mut missing: BTreeMap<Namespace, BTreeSet<&'static str>> = BTreeMap::new();
-    for (action, namespace) in needed(collection, privileges) {
+    for (action, namespace) in needed(collection, privileges, updates) {
         if !privileges.allow(action, namespace) {
             missing.entry(namespace.clone()).or_default().insert(action);
         }
@@ -83,10 +84,11 @@ fn missing(
     missing
 }
 
-/// What a collection takes.
+/// What a collection takes; `updates` says whether documents are replaced or merged.
 fn needed<'a>(
     collection: &'a CollectionPlan,
     privileges: &Privileges,
+    updates: bool,
 ) -> Vec<(&'static str, &'a Namespace)> {
     let (namespace, data) = (&collection.namespace, &collection.data_namespace);
     let is_view = collection.kind == CollectionKind::View;
@@ -103,6 +105,7 @@ fn needed<'a>(
     }
     if collection.data.is_some() && !is_view {
         needed.push(("insert", data));
+        needed.extend(updates.then_some(("update", data)));
     }
     if !collection.indexes.is_empty() {
         needed.push(("createIndex", namespace));

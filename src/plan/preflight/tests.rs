@@ -58,6 +58,20 @@ fn lacking(mut plan: RestorePlan, privileges: Vec<Document>) -> String {
 }
 
 #[test]
+fn replacing_documents_takes_the_right_to_update() {
+    let inserts = vec![on("orders", &["insert", "bypassDocumentValidation"])];
+    for (updates, is_refused) in [(false, false), (true, true)] {
+        let conditions = Conditions { updates, ..login(inserts.clone()) };
+        let mut plan = fresh(vec![described("orders", doc! {}, vec![])]);
+        let judged = check(&mut plan, &facts(), &conditions);
+        assert_eq!(judged.is_err(), is_refused);
+        if let Err(error) = judged {
+            assert!(error.to_string().contains("update on `shop.orders`"), "{error}");
+        }
+    }
+}
+
+#[test]
 fn each_right_is_asked_for_where_the_plan_takes_it() {
     let orders = || vec![described("orders", doc! {}, vec![])];
     let indexed =

@@ -76,7 +76,7 @@ impl Families {
         );
         registry.register(
             "documents",
-            "Documents by what became of them: inserted, updated, already_there, rejected or unsent",
+            "Documents by what became of them: inserted, updated, already_there, rejected, unsent",
             families.documents.clone(),
         );
         registry.register_with_unit(

@@ -334,7 +334,8 @@ mod tests {
         let mut batcher = Batcher::new(0, limits, ZeroTimestamps::Detoured, pool);
         for document in documents {
             let bytes = document.to_vec().expect("encodes");
-            batcher.push(Frame::new(&bytes).expect("a frame"), Position::default());
+            let cut = batcher.push(Frame::new(&bytes).expect("a frame"), Position::default());
+            assert!(cut.is_none(), "all of them fit into one batch");
         }
         batcher.finish(Position::default()).expect("a batch")
     }
@@ -417,8 +418,8 @@ mod tests {
         let pool = BufferPool::new(1, 1 << 20);
         let limits = BatchLimits::new(200_000, BATCH_BYTES_MAX);
         let mut batcher = Batcher::new(0, limits, ZeroTimestamps::Kept, pool);
-        for id in 0..150_000_i32 {
-            let bytes = doc! { "_id": id, "p": "x".repeat(60) }.to_vec().expect("encodes");
+        for id in 0..90_000_i32 {
+            let bytes = doc! { "_id": id, "p": "x".repeat(120) }.to_vec().expect("encodes");
             batcher.push(Frame::new(&bytes).expect("a frame"), Position::default());
         }
         let batch = batcher.finish(Position::default()).expect("a batch");
