@@ -248,6 +248,12 @@ pub const DIFFERENCES_DEFAULT: usize = 10;
 /// The most differing documents that may be listed for a collection.
 pub const DIFFERENCES_MAX: usize = 100_000;
 
+/// Documents by which a spec is made of a collection: shares are right to about one in a hundred.
+pub const SAMPLE_DOCUMENTS: u32 = 10_000;
+
+/// How long they may take: a server reads all of a collection for more than a twentieth of it.
+pub const SAMPLE_WITHIN: Duration = Duration::from_secs(120);
+
 /// Collections that are surveyed at once; more only take turns at the server.
 pub const SURVEY_AT_ONCE: usize = 8;
 

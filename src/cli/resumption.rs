@@ -15,7 +15,7 @@ const NONE: &str = "none";
 /// Outages
 #[derive(Args, Clone, Debug)]
 pub(super) struct ResumptionArgs {
-    /// Go on where an earlier restore of this dump into this target was interrupted
+    /// Go on where an earlier run of the same command into this target was interrupted
     #[arg(long, help_heading = "Outages")]
     resume: bool,
 
