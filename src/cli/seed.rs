@@ -26,8 +26,8 @@ use like::LikeArgs;
 ///
 /// The same arguments give the same documents, byte for byte, on any machine and any number of
 /// threads. They are of a built-in shape, in collections named c00001, c00002 and so on, or those
-/// of a spec, which `--like` proposes for a collection that is there. A server is filled as `restore` does
-/// it: the same batches, progress, balance, report and exit status.
+/// of a spec, which `--like` proposes for a collection that is there. A server is filled as
+/// `restore` does it: the same batches, progress, balance, ledger, report and exit status.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = after_help(), disable_help_flag = true)]
 pub struct SeedArgs {

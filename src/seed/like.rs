@@ -55,7 +55,8 @@ impl Likeness {
         let mean = self.bytes.checked_div(self.documents).unwrap_or(0);
         let (namespace, sampled) = (&of.namespace, self.documents);
         let mut text = format!(
-            "# Like {namespace}, by {sampled} of its documents, which have {mean} bytes on average.\n"
+            "# Like {namespace}, by {sampled} of its documents, which have {mean} bytes on \
+             average.\n"
         );
         text += match values {
             Values::Replaced => {

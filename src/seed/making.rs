@@ -27,8 +27,8 @@ const WINDOW_BYTES: u64 = CHUNK_BYTES * CHUNKS_MAX;
 /// Documents by which others are known again, beside the last one.
 const MARK_DOCUMENTS: usize = 16;
 
-/// What is made of these collections as the list of a dump that lies nowhere. With a duration, documents are made
-/// until it is over, counted from the first one.
+/// What is made of these collections as the list of a dump that lies nowhere. With a duration,
+/// documents are made until it is over, counted from the first one.
 pub fn inventory(spec: &dyn Collections, duration: Option<Duration>) -> Inventory {
     let means = mean_bytes(spec);
     let until = duration.map(|duration| Arc::new(Until::over(duration)));

@@ -310,7 +310,8 @@ fn uuid(draws: &mut Draws, out: &mut Vec<u8>) -> u8 {
 }
 
 /// A decimal of 128 bits in its binary form: the sign, the exponent over 6176, the digits as a
-/// whole number (<https://github.com/mongodb/specifications/blob/master/source/bson-decimal128/decimal128.md>).
+/// whole number (<https://www.mongodb.com/docs/manual/reference/glossary/#std-term-decimal128> and
+/// IEEE 754-2008).
 fn decimal(digits: i64, decimals: u8) -> [u8; 16] {
     let sign = u128::from(digits < 0) << 127;
     let exponent = u128::from(6176 - u32::from(decimals)) << 113;

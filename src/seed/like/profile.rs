@@ -72,14 +72,19 @@ pub(super) struct Kind {
 impl Object {
     pub(super) fn add(&mut self, document: &RawDocument, level: usize) {
         self.seen += 1;
+        let mut before: Option<&str> = None;
         for (name, value) in document.iter().map_while(Result::ok) {
             let name: &str = name.as_ref();
             if !self.fields.contains_key(name) {
                 if self.fields.len() >= FIELDS_MAX {
                     continue;
                 }
-                self.order.push(name.to_owned());
+                // It stands behind the one that it follows here, also where others came first.
+                let is_before = |known: &String| Some(known.as_str()) == before;
+                let place = self.order.iter().position(is_before).map_or(0, |place| place + 1);
+                self.order.insert(place, name.to_owned());
             }
+            before = Some(name);
             self.fields.entry(name.to_owned()).or_default().add(value, level);
         }
     }
@@ -89,7 +94,7 @@ impl Object {
         self.seen
     }
 
-    /// The fields in the order in which they were met.
+    /// The fields in the order of the documents.
     pub(super) fn fields(&self) -> impl Iterator<Item = (&str, &Slot)> {
         self.order.iter().filter_map(|name| Some((name.as_str(), self.fields.get(name)?)))
     }

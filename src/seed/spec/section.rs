@@ -184,7 +184,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// A moment in milliseconds since 1970; without a time it is midnight, without a zone it is UTC.
+    /// A moment in milliseconds since 1970; without a time it is midnight, without a zone UTC.
     pub(super) fn date(&self) -> Result<i64, Error> {
         let wrong = || self.error("a date is needed, such as 2024-01-31 or 2024-01-31T12:00:00Z");
         match self.value.get_ref() {
