@@ -2,7 +2,7 @@
 
 mod profile;
 mod render;
-mod toml;
+mod written;
 
 use bson::{Document, RawDocument};
 
@@ -70,24 +70,24 @@ impl Likeness {
             text.push('\n');
         };
         line(&["[[collection]]"]);
-        line(&["name = ", &toml::text(namespace.collection())]);
-        line(&["database = ", &toml::text(namespace.database())]);
+        line(&["name = ", &written::text(namespace.collection())]);
+        line(&["database = ", &written::text(namespace.database())]);
         line(&["documents = ", &rendering.documents.to_string()]);
         let options = options(&of.options);
         if !options.is_empty() {
-            line(&["options = ", &toml::document(&options)]);
+            line(&["options = ", &written::document(&options)]);
         }
         line(&["\n[collection.fields]"]);
         for (name, slot) in self.object.fields() {
             let is_unique = name == "_id" || rendering.unique.contains(&name);
             let field = rendering.field(slot, self.object.seen(), is_unique, 0);
-            line(&[&toml::key(name), " = ", &field]);
+            line(&[&written::key(name), " = ", &field]);
         }
         let secondary = |index: &&Document| index.get_str("name").is_ok_and(|name| name != "_id_");
         for index in of.indexes.iter().filter(secondary) {
             line(&["\n[[collection.index]]"]);
             for (key, value) in index.iter().filter(|(key, _)| *key != "v" && *key != "ns") {
-                line(&[&toml::key(key), " = ", &toml::value(value)]);
+                line(&[&written::key(key), " = ", &written::value(value)]);
             }
         }
         text

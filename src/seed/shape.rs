@@ -123,6 +123,7 @@ pub(super) const PER_SECOND: u32 = 1024;
 /// An id as a driver makes it: seconds, five bytes of the process, a counter of three bytes. A
 /// collection is one process that inserts as many documents in each second, fewer than the counter
 /// can count, so ids are unique and ascend.
+#[inline]
 pub(super) fn object_id(stream: u64, number: u64, start: u32, per_second: u32) -> [u8; 12] {
     let seconds = u64::from(start) + number / u64::from(per_second);
     let process = mix(!stream);

@@ -4,7 +4,7 @@ use bson::spec::ElementType;
 
 use super::Values;
 use super::profile::{Characters, Kind, Object, Slot};
-use super::toml::{date, float, key, text, value};
+use super::written::{date, float, key, text, value};
 
 /// So many different values are few.
 const FEW: usize = 20;
