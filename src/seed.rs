@@ -18,7 +18,7 @@ mod value;
 
 pub use parallel::{Produced, produce};
 pub use shape::{BlobBytes, Shape};
-pub use spec::{Amount, Spec, SpecRun, scaled};
+pub use spec::{Amount, Spec, SpecRun, Wanted, scaled};
 
 use std::ops::Range;
 use std::sync::Arc;

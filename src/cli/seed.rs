@@ -17,7 +17,7 @@ use crate::dump::writer::Existing;
 use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::limits::PARALLEL_COLLECTIONS_MAX;
-use crate::seed::{BlobBytes, Recipe, SeedSpec, Shape, Spec};
+use crate::seed::{BlobBytes, Recipe, SeedSpec, Shape, Spec, Wanted};
 use amount::AmountArgs;
 use filling::FillingArgs;
 use like::LikeArgs;
@@ -64,8 +64,8 @@ pub struct SeedArgs {
     #[arg(long, value_name = "SIZE", value_parser = amount::blob_bytes)]
     size: Option<BlobBytes>,
 
-    /// The database that holds the collections [default: that of the connection string or
-    /// of the spec, else seed]
+    /// The database that holds the collections [default: that of the spec or of the
+    /// connection string, else seed]
     #[arg(long, visible_alias = "db", value_name = "NAME")]
     database: Option<String>,
 
@@ -215,11 +215,11 @@ impl SeedArgs {
     }
 
     fn recipe(&self, of_server: Option<String>) -> Result<Recipe, Error> {
-        let database = self.database.clone().or(of_server);
         let Some(file) = &self.spec else {
-            return Ok(Recipe::Shape(self.shapes(database)?));
+            return Ok(Recipe::Shape(self.shapes(self.database.clone().or(of_server))?));
         };
-        let read = |amount| Spec::read(file, database.as_deref(), amount);
+        let (database, otherwise) = (self.database.as_deref(), of_server.as_deref());
+        let read = |amount| Spec::read(file, Wanted { database, otherwise, amount });
         Ok(Recipe::Spec(self.amount.run_of(self.seed, read)?))
     }
 

@@ -29,14 +29,26 @@ use section::{Entry, Section, Source};
 const DATABASE: &str = "seed";
 
 /// How many documents are made, beside what a spec says.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Amount {
     /// As many as it says.
+    #[default]
     AsSaid,
     /// So many in each collection.
     Each(u64),
     /// As many as it says times this.
     Times(f64),
+}
+
+/// What is asked of a spec beside what it says.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Wanted<'a> {
+    /// Takes the place of the database that it names for all collections.
+    pub database: Option<&'a str>,
+    /// The database where nothing is said.
+    pub otherwise: Option<&'a str>,
+    /// How many documents.
+    pub amount: Amount,
 }
 
 /// A spec that was read.
@@ -97,24 +109,19 @@ impl Spec {
     /// # Errors
     ///
     /// Of kind [`ErrorKind::Usage`], with the line and what is possible there.
-    pub fn read(file: &Path, database: Option<&str>, amount: Amount) -> Result<Self, Error> {
+    pub fn read(file: &Path, wanted: Wanted<'_>) -> Result<Self, Error> {
         let text = std::fs::read_to_string(file).map_err(|error| {
             Error::new(ErrorKind::Usage, format!("the spec cannot be read: {error}")).in_file(file)
         })?;
-        Self::parse(&text, file, database, amount)
+        Self::parse(&text, file, wanted)
     }
 
-    /// Reads the text of a file; `database` takes the place of the one at its beginning.
+    /// Reads the text of a file.
     ///
     /// # Errors
     ///
     /// As [`Self::read`].
-    pub fn parse(
-        text: &str,
-        file: &Path,
-        database: Option<&str>,
-        amount: Amount,
-    ) -> Result<Self, Error> {
+    pub fn parse(text: &str, file: &Path, wanted: Wanted<'_>) -> Result<Self, Error> {
         let source = Source { text, file };
         let table = DeTable::parse(text).map_err(|error| {
             let message = error.message().trim_end().replace('\n', "; ");
@@ -122,15 +129,15 @@ impl Spec {
         })?;
         let root = Section::root(source, &table);
         let said = root.get("database").as_ref().map(Entry::text).transpose()?;
-        let said = said.unwrap_or(DATABASE);
-        let databases = Databases { said, meant: database.unwrap_or(said) };
+        let said = said.or(wanted.otherwise).unwrap_or(DATABASE);
+        let databases = Databases { said, meant: wanted.database.unwrap_or(said) };
         root.get("collection");
         root.finish()?;
         let elements = root.needed("collection")?.elements()?;
         let sections: Result<Vec<_>, _> = elements.iter().map(Entry::section).collect();
         let mut sections = sections?;
         let known: Result<Vec<_>, _> =
-            sections.iter_mut().map(|section| known(section, databases, amount)).collect();
+            sections.iter_mut().map(|section| known(section, databases, wanted.amount)).collect();
         let known = known?;
         if known.is_empty() {
             return Err(root.error("at least one `[[collection]]` is needed"));

@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::cli::resumption::duration;
 use crate::error::{Error, ErrorKind};
-use crate::seed::{Amount, BlobBytes, Spec, SpecRun, scaled as times};
+use crate::seed::{Amount, BlobBytes, Collections, Spec, SpecRun, scaled as times};
 
 /// Documents of a collection where nothing is said.
 const DOCUMENTS_DEFAULT: u64 = 1000;
@@ -65,13 +65,18 @@ impl AmountArgs {
             }
             (None, None) => self.scale.map_or(Amount::AsSaid, Amount::Times),
         };
-        Ok(SpecRun {
+        let run = SpecRun {
             spec: Arc::new(read(amount)?),
             seed,
             first: self.from,
             count: self.count,
             is_open: self.duration.is_some(),
-        })
+        };
+        if self.from > 0 && (1..=run.count()).all(|number| run.numbers(number).is_empty()) {
+            let message = format!("no collection of the spec has a document {}", self.from);
+            return Err(Error::new(ErrorKind::Usage, message).hint("numbers count from 0"));
+        }
+        Ok(run)
     }
 
     /// The numbers of the documents that are made of each collection; `documents_for` tells how

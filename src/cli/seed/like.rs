@@ -20,7 +20,10 @@ pub(super) struct LikeArgs {
     /// fields, bounds of numbers and dates, and numbers of which there are few are those that were
     /// found; texts are not copied, only their lengths and how many different ones there are
     #[arg(long, value_name = "URI.NS", help_heading = "A spec")]
-    #[arg(conflicts_with_all = ["out", "archive", "null", "spec", "shape", "drop", "verify"])]
+    #[arg(conflicts_with_all = ["out", "archive", "null", "spec", "shape", "size", "collections"])]
+    #[arg(conflicts_with_all = ["documents", "total_bytes", "duration", "scale", "from", "count"])]
+    #[arg(conflicts_with_all = ["database", "indexes", "seed", "compress", "overwrite", "drop"])]
+    #[arg(conflicts_with_all = ["verify", "report", "resume"])]
     like: Option<String>,
 
     /// Documents that --like looks at, drawn by the server
@@ -84,36 +87,22 @@ impl LikeArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::seed::SeedArgs;
     use clap::Parser;
 
     #[derive(Parser)]
-    #[command(disable_help_flag = true)]
-    #[expect(clippy::struct_excessive_bools, reason = "flags that exclude --like")]
     struct Line {
         #[command(flatten)]
-        like: LikeArgs,
-        #[command(flatten)]
-        connection: ConnectionArgs,
-        #[arg(long)]
-        out: bool,
-        #[arg(long)]
-        archive: bool,
-        #[arg(long)]
-        null: bool,
-        #[arg(long)]
-        spec: bool,
-        #[arg(long)]
-        shape: bool,
-        #[arg(long)]
-        drop: bool,
-        #[arg(long)]
-        verify: bool,
+        seed: SeedArgs,
     }
 
     fn options(line: &str) -> Result<LikeOptions, String> {
         let words = std::iter::once("seed").chain(line.split_whitespace());
         let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
-        line.like.options(&line.connection, &|_| {}).map_err(|error| error.to_string())
+        line.seed
+            .like
+            .options(&line.seed.filling.connection, &|_| {})
+            .map_err(|error| error.to_string())
     }
 
     #[test]
@@ -139,6 +128,8 @@ mod tests {
         {
             assert!(options(line).is_err(), "{line}");
         }
-        assert!(options("--like a.b --sample 0").is_err() && options("--sample 5").is_err());
+        for line in ["--like a.b --sample 0", "--sample 5", "--like a.b --collections 2"] {
+            assert!(options(line).is_err(), "{line}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::*;
-use crate::seed::{Amount, Collections, Spec, SpecRun};
+use crate::seed::{Collections, Spec, SpecRun, Wanted};
 use bson::{Binary, Bson, DateTime, doc, spec::BinarySubtype};
 
 /// A document of an uneven collection: fields that are missing, of several types, nested.
@@ -51,7 +51,7 @@ fn likeness(documents: impl Iterator<Item = Document>) -> Likeness {
 }
 
 fn run(text: &str) -> SpecRun {
-    let spec = Spec::parse(text, Path::new("like.toml"), None, Amount::AsSaid);
+    let spec = Spec::parse(text, Path::new("like.toml"), Wanted::default());
     let spec = spec.unwrap_or_else(|error| panic!("{error}\n{text}"));
     SpecRun { spec: Arc::new(spec), seed: 1, first: 0, count: None, is_open: false }
 }

@@ -4,6 +4,9 @@ use super::section::{Entry, Section, float};
 use crate::error::Error;
 use crate::seed::distribution::{Permutation, Real, Whole, Zipf};
 
+/// With a larger exponent, only the first number would ever be drawn.
+const EXPONENT_MAX: f64 = 50.0;
+
 /// What numbers are in a table of a spec: numbers, dates, lengths.
 pub(super) struct Unit<'a> {
     /// Reads one of them.
@@ -84,7 +87,14 @@ fn quantiles(section: &Section<'_>, unit: &Unit<'_>) -> Result<Whole, Error> {
 
 /// Ranks up to the last one, by `exponent`.
 pub(super) fn ranks(section: &Section<'_>, last: u64) -> Result<Zipf, Error> {
-    let exponent = section.get("exponent").map_or(Ok(1.0), |entry| entry.positive())?;
+    let exponent = match section.get("exponent") {
+        Some(entry) => entry.float().ok().filter(|number| *number > 0.0 && *number <= EXPONENT_MAX),
+        None => Some(1.0),
+    };
+    let Some(exponent) = exponent else {
+        let message = format!("`exponent` is a number above 0 and up to {EXPONENT_MAX}");
+        return Err(section.error(&message));
+    };
     Ok(Zipf::up_to(last, exponent))
 }
 
@@ -167,6 +177,9 @@ pub(super) fn real(section: &Section<'_>, salt: u64) -> Result<Real, Error> {
     let (min, max) = (min.unwrap_or(0.0), max.unwrap_or(1.0));
     if min > max {
         return Err(section.error("`min` is above `max`"));
+    }
+    if !(max - min).is_finite() {
+        return Err(section.error("`min` and `max` are too far apart"));
     }
     Ok(Real::Uniform { min, width: max - min })
 }

@@ -114,7 +114,7 @@ impl<'a> Entry<'a> {
         let DeValue::Table(table) = self.value.get_ref() else {
             let found = self.value.get_ref().type_str();
             let hint = "a table is needed, such as { type = \"int\" }";
-            return Err(self.error(&format!("{hint}, not a {found}")));
+            return Err(self.error(&format!("{hint}; this is of TOML's type {found}")));
         };
         let (source, path, span) = (self.source, self.path.clone(), self.value.span());
         Ok(Section { source, path, span, table, asked: RefCell::default() })
@@ -168,13 +168,6 @@ impl<'a> Entry<'a> {
         number
             .filter(|number: &f64| number.is_finite())
             .ok_or_else(|| self.error("a number is needed"))
-    }
-
-    pub(super) fn positive(&self) -> Result<f64, Error> {
-        match self.float()? {
-            number if number > 0.0 => Ok(number),
-            _ => Err(self.error("a number above 0 is needed")),
-        }
     }
 
     pub(super) fn probability(&self) -> Result<f64, Error> {

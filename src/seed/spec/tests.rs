@@ -9,7 +9,7 @@ use bson::Bson;
 const SHOP: &str = include_str!("../../../testdata/specs/shop.toml");
 
 fn parsed(text: &str) -> Result<Spec, Error> {
-    Spec::parse(text, Path::new("spec.toml"), None, Amount::AsSaid)
+    Spec::parse(text, Path::new("spec.toml"), Wanted::default())
 }
 
 fn run(text: &str) -> SpecRun {
@@ -141,7 +141,12 @@ fn references_are_ids_of_documents_that_are_made() {
     }
     let first = made(&run, 1, 0).get_i64("_id").expect("an id");
     assert_eq!(counts.iter().max_by_key(|(_, count)| **count).map(|(id, _)| *id), Some(first));
-    let scaled = Spec::parse(SHOP, Path::new("s"), None, Amount::Times(0.001)).expect("a spec");
+    let scaled = Spec::parse(
+        SHOP,
+        Path::new("s"),
+        Wanted { amount: Amount::Times(0.001), ..Wanted::default() },
+    )
+    .expect("a spec");
     let scaled = SpecRun { spec: Arc::new(scaled), ..run.clone() };
     let few: HashSet<_> =
         (0..5).map(|number| made(&scaled, 1, number).get_i64("_id").ok()).collect();
@@ -154,7 +159,12 @@ fn parts_and_amounts_are_of_each_collection() {
     assert_eq!(part.numbers(1), 4000..5000);
     assert_eq!(part.numbers(2), 4000..6000);
     assert_eq!(part.numbers(3), 3000..3000);
-    let each = Spec::parse(SHOP, Path::new("s"), Some("till"), Amount::Each(7)).expect("a spec");
+    let each = Spec::parse(
+        SHOP,
+        Path::new("s"),
+        Wanted { database: Some("till"), amount: Amount::Each(7), ..Wanted::default() },
+    )
+    .expect("a spec");
     assert_eq!(each.databases(), ["till", "web"]);
     let each = SpecRun { spec: Arc::new(each), ..part };
     assert_eq!(SpecRun { first: 0, count: None, ..each.clone() }.numbers(2), 0..7);
@@ -162,6 +172,21 @@ fn parts_and_amounts_are_of_each_collection() {
     let spec = parsed(SHOP).expect("a spec");
     let factor = spec.times_for(1_000_000, 1);
     assert!((0.01..1.0).contains(&factor), "{factor}");
+}
+
+#[test]
+fn the_database_is_that_of_the_command_line_the_file_or_the_server() {
+    let databases = |text: &str, database, otherwise| {
+        let wanted = Wanted { database, otherwise, ..Wanted::default() };
+        let spec = Spec::parse(text, Path::new("s"), wanted).expect("a spec");
+        spec.databases().join(" ")
+    };
+    let silent = with("");
+    let said = format!("database = \"said\"\n{silent}");
+    assert_eq!(databases(&silent, None, None), "seed");
+    assert_eq!(databases(&silent, None, Some("server")), "server");
+    assert_eq!(databases(&said, None, Some("server")), "said");
+    assert_eq!(databases(&said, Some("line"), Some("server")), "line");
 }
 
 #[test]
@@ -237,7 +262,7 @@ fn what_is_wrong_is_said_with_its_line_and_what_is_possible() {
         ("[[collection]]\nname = \"a$\"\nfields = {}", "line 2: collection[0].name: this cannot"),
         (
             &with("\nf = 5"),
-            "line 5: c.fields.f: a table is needed, such as { type = \"int\" }, not a integer",
+            "line 5: c.fields.f: a table is needed, such as { type = \"int\" }; this is of TOML's type integer",
         ),
         (
             &field("{ type = \"integer\" }"),
