@@ -51,6 +51,11 @@ impl ResumptionArgs {
         LedgerOptions { place, start: if self.resume { Start::Resumed } else { Start::Anew } }
     }
 
+    /// Whether a ledger is asked for.
+    pub(super) fn names_ledger(&self) -> bool {
+        self.resume || self.ledger.as_ref().is_some_and(|file| file.as_os_str() != NONE)
+    }
+
     pub(super) fn retry_for(&self) -> Duration {
         self.retry_for.unwrap_or(RETRY_FOR)
     }

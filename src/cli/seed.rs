@@ -411,6 +411,8 @@ mod tests {
             "--out d --duration 1m",
             "--null --uri mongodb://x",
             "--null --duration 1m --collections 257",
+            "--null --duration 1m --resume",
+            "--null --duration 1m --ledger file",
             "--null --indexes 9",
             "--null --size 5kB",
             "--null --shape blob --size 17MiB",

@@ -149,6 +149,12 @@ impl FillingArgs {
         all_at_once: Option<usize>,
         template: RestoreOptions,
     ) -> Result<RestoreOptions, Error> {
+        if all_at_once.is_some() && self.resumption.names_ledger() {
+            let message = "--duration makes as many documents as there is time for, which cannot \
+                           be resumed";
+            return Err(Error::new(ErrorKind::Usage, message)
+                .hint("--from makes the next run go on with new numbers"));
+        }
         let readers = all_at_once.unwrap_or(self.parallel_collections);
         let workers = self.pace.workers(&DropInArgs::default(), readers);
         let verifies = self.verify || (all_at_once.is_some() && server.is_some());

@@ -308,3 +308,21 @@ fn what_is_wrong_is_said_with_its_line_and_what_is_possible() {
         assert_eq!(error.kind(), ErrorKind::Usage);
     }
 }
+
+proptest::proptest! {
+    /// What is left of a spec is refused with a line, or makes sound documents.
+    #[test]
+    fn specs_with_a_part_cut_out_never_panic(start in 0..SHOP.len(), cut in 1_usize..60) {
+        let end = (start + cut).min(SHOP.len());
+        let text = [&SHOP[..start], &SHOP[end..]].concat();
+        match parsed(&text) {
+            Ok(spec) => {
+                let run = SpecRun { spec: Arc::new(spec), ..run(SHOP) };
+                for collection in 1..=run.count() {
+                    made(&run, collection, 1);
+                }
+            }
+            Err(error) => proptest::prop_assert!(error.to_string().starts_with("line "), "{error}"),
+        }
+    }
+}
