@@ -261,13 +261,13 @@ impl Generator {
         }
     }
 
-    /// The first documents: how many, fewer where they are large, and their bytes.
-    fn sample(&self) -> (u64, u64) {
+    /// The first documents, up to so many: how many, fewer where they are large, and their bytes.
+    fn sample_of(&self, most: u64) -> (u64, u64) {
         if let Look::Shape(Shape::Blob(sizes)) = self.look {
             return (2, sizes.of_two());
         }
         let (mut documents, mut bytes, mut out) = (0, 0, Vec::new());
-        while documents < SAMPLED_DOCUMENTS && bytes < SAMPLED_BYTES {
+        while documents < most && bytes < SAMPLED_BYTES {
             out.clear();
             self.append(documents, &mut out);
             documents += 1;
@@ -276,9 +276,18 @@ impl Generator {
         (documents, bytes as u64)
     }
 
+    /// The first documents by whose average size others are reckoned, and their bytes.
+    fn sample(&self) -> (u64, u64) {
+        self.sample_of(SAMPLED_DOCUMENTS)
+    }
+
     /// About how many bytes a document has.
     fn mean_bytes(&self) -> u64 {
-        let (documents, bytes) = self.sample();
+        let (documents, bytes) = match self.look {
+            Look::Shape(_) => self.sample(),
+            // A spec may have thousands of collections, each with a mean of its own.
+            Look::Fields(_) => self.sample_of(SAMPLED_DOCUMENTS / 20),
+        };
         bytes.div_ceil(documents).max(1)
     }
 }

@@ -201,8 +201,10 @@ impl Spec {
     /// them, if they are as large as the first ones on average.
     #[expect(clippy::cast_precision_loss, reason = "sizes need not be exact")]
     pub fn times_for(&self, bytes: u64, seed: u64) -> f64 {
-        let of_one =
-            |one: &Described| one.documents as f64 * one.generator(seed).mean_bytes() as f64;
+        let of_one = |one: &Described| {
+            let (sampled, bytes) = one.generator(seed).sample();
+            one.documents as f64 * bytes as f64 / sampled as f64
+        };
         let all: f64 = self.collections.iter().map(of_one).sum();
         if all > 0.0 { bytes as f64 / all } else { 1.0 }
     }

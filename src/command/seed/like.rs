@@ -1,9 +1,12 @@
 //! Describes a collection of a server as a spec: target → likeness → text.
 
-use bson::Document;
+use std::ops::ControlFlow;
+
+use bson::{Document, RawDocumentBuf};
 
 use crate::command::restore::Connection;
 use crate::error::{Error, ErrorKind};
+use crate::limits::SAMPLE_BYTES;
 use crate::namespace::Namespace;
 use crate::seed::like::{Likeness, Surroundings, Values};
 use crate::target::contents::Contents;
@@ -47,10 +50,13 @@ pub async fn like(options: &LikeOptions) -> Result<String, Error> {
     let indexes =
         if is_view { Vec::new() } else { target.indexes(namespace).await.map_err(unread)? };
     let mut likeness = Likeness::default();
-    target
-        .sample(namespace, options.documents, &mut |document| likeness.add(&document))
-        .await
-        .map_err(unread)?;
+    let mut bytes = 0;
+    let mut look = |document: RawDocumentBuf| {
+        bytes += document.as_bytes().len();
+        likeness.add(&document);
+        if bytes >= SAMPLE_BYTES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    target.sample(namespace, options.documents, &mut look).await.map_err(unread)?;
     let of = Surroundings {
         namespace: namespace.clone(),
         documents: sizes.and_then(|sizes| sizes.documents).unwrap_or(0),

@@ -156,18 +156,19 @@ impl MongoTarget {
         .await
     }
 
-    /// Shows so many documents of a collection, drawn by the server.
+    /// Shows so many documents of a collection, drawn by the server, until told to break off.
     pub async fn sample(
         &self,
         namespace: &Namespace,
         documents: u32,
-        look: &mut (dyn FnMut(RawDocumentBuf) + Send),
+        look: &mut (dyn FnMut(RawDocumentBuf) -> ControlFlow<()> + Send),
     ) -> Result<(), TargetError> {
         let database = self.client().database(namespace.database());
         let collection = database.collection::<RawDocumentBuf>(namespace.collection());
         let drawn = collection
             .aggregate([doc! { "$sample": { "size": documents } }])
             .selection_criteria(primary())
+            .batch_size(documents.min(ANSWER_DOCUMENTS))
             .max_time(SAMPLE_WITHIN)
             .with_type::<RawDocumentBuf>();
         bounded(SAMPLE_WITHIN, async {
@@ -175,7 +176,9 @@ impl MongoTarget {
             while let Some(document) =
                 cursor.try_next().await.map_err(|error| errors::of(&error))?
             {
-                look(document);
+                if look(document).is_break() {
+                    break;
+                }
             }
             Ok(())
         })
