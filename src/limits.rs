@@ -251,8 +251,8 @@ pub const DIFFERENCES_MAX: usize = 100_000;
 /// Documents by which a spec is made of a collection: shares are right to about one in a hundred.
 pub const SAMPLE_DOCUMENTS: u32 = 10_000;
 
-/// Bytes of such documents after which no more are looked at: what was seen of documents so large is
-/// as much as can be seen.
+/// Bytes of such documents after which no more are looked at: fewer large ones tell as much, and
+/// none of them is worth minutes of a network.
 pub const SAMPLE_BYTES: usize = 128 << 20;
 
 /// How long they may take: a server reads all of a collection for more than a twentieth of it.
