@@ -12,7 +12,7 @@ pub trait Maker: fmt::Debug + Send + Sync {
     /// About how many bytes they are.
     fn bytes(&self) -> u64;
 
-    /// By what they are known again: how many they are, the first and the last, as it is with files.
+    /// By what they are known again: how many they are, the first and the last, as with files.
     /// Nothing where it is not known how many there will be.
     fn mark(&self) -> Option<Vec<u8>>;
 
