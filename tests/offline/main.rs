@@ -25,5 +25,6 @@ mod mixed_schema;
 mod mongorestore;
 mod options;
 mod salvage;
+mod seed;
 mod shown;
 mod simulation;
