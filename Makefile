@@ -19,11 +19,12 @@ SECONDS ?= 600
 KILLS ?= 200
 SOAK_SEEDS ?= 3000
 
-.PHONY: help demo build test test-matrix sim mangle fuzz soak lint check bench docs clean
+.PHONY: help demo build test test-matrix sim mangle fuzz soak lint check bench reproduce-sink \
+	docs clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\): .*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
-		printf '%-12s %s\n' "$$name" "$$text"; done
+		printf '%-17s %s\n' "$$name" "$$text"; done
 
 demo: ## Restore a sample dump into a server made for it, and clean up
 	@$(PYTHON) scripts/demo.py
@@ -63,6 +64,9 @@ check: lint test ## What CI runs: lint and test
 
 bench: ## Measure restores; arguments in ARGS, such as ARGS="--case gzip --rounds 5"
 	@$(PYTHON) scripts/bench.py $(ARGS)
+
+reproduce-sink: ## Write 71-byte documents for ten minutes and look for losses: ARGS="--rate flat-out"
+	@$(PYTHON) scripts/reproduce.py sink $(ARGS)
 
 docs: ## Build the documentation of the library, target/doc/restorm
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps

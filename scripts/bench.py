@@ -14,6 +14,8 @@ Cases:
     settings   the plain restore with one setting changed at a time; not part of all
     tiny       1000 collections x 20 documents beside 1000 empty collections, whose restore is
                creation alone
+    seed       documents that are made up on the way, of each shape and by a spec, into nothing and
+               into a mongod
 
 How it is measured: wall time from start to exit; client CPU from wait4; peak memory from VmHWM in
 /proc/PID/status, read every 10 ms, because the maximum of wait4 counts this script's own memory
@@ -44,10 +46,13 @@ RESTORM = TARGET / "release" / "restorm"
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 # Stands in a command for the address of the run's own server.
 URI = "URI"
-CASES = ["plain", "giant", "ten-times", "gzip", "tiny"]
+CASES = ["plain", "giant", "ten-times", "gzip", "tiny", "seed"]
 
 
 Run = collections.namedtuple("Run", ["label", "dump", "words"])
+
+# What the case "seed" makes up, in millions of documents.
+MADE = {"wide": 10, "sink": 10, "points": 10, "orders": 2, "spec": 1}
 
 # What the case "settings" varies.
 SETTINGS = {
@@ -129,6 +134,8 @@ class Bench:
 
     def runs(self, case):
         """The runs of a case, in the order in which they alternate."""
+        if case == "seed":
+            return [run for shape in MADE for run in self.seeds(shape)]
         plain = self.plain() if case != "tiny" else None
         if case == "plain":
             return [*self.restores("plain", plain, null=True)]
@@ -152,6 +159,23 @@ class Bench:
             ]
         tiny, empty = self.dump("tiny", 1000, 20), self.dump("empty", 1000, 0)
         return [*self.restores("tiny", tiny), *self.restores("creation alone", empty)]
+
+    def seeds(self, shape):
+        """Made-up documents, into nothing and into a server."""
+        scale = self.options.scale
+        if shape == "spec":
+            spec = CLONE / "testdata" / "specs" / "shop.toml"
+            words = [RESTORM, "seed", "--spec", spec, "--scale", 50 * scale]
+        else:
+            documents = int(MADE[shape] * 1_000_000 * scale)
+            words = [RESTORM, "seed", "--shape", shape, "--documents", documents]
+        words += ["--ledger", "none"]
+        report = self.work / f"{shape}.json"
+        checked([*words, "--null", "--quiet", "--report", report])
+        found = json.loads(report.read_text())
+        dump = Dump(None, found["balance"]["read"], found["totals"]["bytes_read"])
+        yield Run(f"{shape}: null target", dump, [*words, "--null"])
+        yield Run(f"{shape}: server", dump, [*words, "--uri", URI])
 
     def variations(self, dump):
         """The plain restore with one setting changed at a time."""
@@ -391,7 +415,7 @@ def ratios(case, groups):
         "gzip": ("gzip", "plain", "documents/s", per_second),
         "tiny": ("tiny", "creation alone", "wall time", lambda s: s["wall_s"]),
     }
-    if case == "settings":
+    if case in ("settings", "seed"):
         return
     if case == "plain":
         pair = ("plain: restorm", "plain: mongorestore")

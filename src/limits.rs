@@ -263,6 +263,16 @@ pub const DIFFERENCES_DEFAULT: usize = 10;
 /// The most differing documents that may be listed for a collection.
 pub const DIFFERENCES_MAX: usize = 100_000;
 
+/// Documents by which a spec is made of a collection: shares are right to about one in a hundred.
+pub const SAMPLE_DOCUMENTS: u32 = 10_000;
+
+/// Bytes of such documents after which no more are looked at: fewer large ones tell as much, and
+/// none of them is worth minutes of a network.
+pub const SAMPLE_BYTES: usize = 128 << 20;
+
+/// How long they may take: a server reads all of a collection for more than a twentieth of it.
+pub const SAMPLE_WITHIN: Duration = Duration::from_secs(120);
+
 /// Collections that are surveyed at once; more only take turns at the server.
 pub const SURVEY_AT_ONCE: usize = 8;
 

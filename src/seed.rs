@@ -5,22 +5,67 @@
 //! where they will lie; no tree of values is built.
 
 pub mod archive;
+mod distribution;
 mod fields;
+pub mod like;
 pub mod making;
 mod parallel;
 mod random;
 mod shape;
+pub mod spec;
+mod text;
+mod value;
 
 pub use parallel::{Produced, produce};
 pub use shape::{BlobBytes, Shape};
+pub use spec::{Amount, Spec, SpecRun, Wanted, scaled};
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bson::{Document, doc};
 
 use crate::dump::{CollectionMetadata, IndexSpec};
 use crate::namespace::Namespace;
 use random::{SplitMix64, mix};
+
+/// The collections that are made, counted from 1.
+pub trait Collections: Sync {
+    /// How many.
+    fn count(&self) -> u32;
+
+    /// What the documents are called.
+    fn name(&self) -> String;
+
+    /// The databases of the collections, each once.
+    fn databases(&self) -> Vec<&str>;
+
+    /// The full name of a collection.
+    fn namespace(&self, number: u32) -> Namespace;
+
+    /// The numbers of the documents that are made of a collection.
+    fn numbers(&self, number: u32) -> Range<u64>;
+
+    /// What makes the documents of a collection.
+    fn generator(&self, number: u32) -> Generator;
+
+    /// A collection whose documents are as large on average.
+    fn sized_like(&self, number: u32) -> u32;
+
+    /// The options and indexes of a collection.
+    fn metadata(&self, number: u32) -> CollectionMetadata;
+}
+
+/// About how many bytes a document of each collection has, in their order.
+fn mean_bytes(collections: &dyn Collections) -> Vec<u64> {
+    let mut means: Vec<u64> = Vec::new();
+    for number in 1..=collections.count() {
+        let like = collections.sized_like(number) as usize;
+        let known = means.get(like - 1).copied();
+        means.push(known.unwrap_or_else(|| collections.generator(number).mean_bytes()));
+    }
+    means
+}
 
 /// What is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,9 +126,62 @@ impl SeedSpec {
         CollectionMetadata {
             options: Document::new(),
             indexes,
-            uuid: Some(uuid(SplitMix64::new(!stream(self.seed, number)))),
+            uuid: Some(metadata_uuid(self.seed, number.into())),
             collection_name: Some(self.collection_name(number)),
             kind: Some("collection".to_owned()),
+        }
+    }
+}
+
+impl Collections for SeedSpec {
+    fn count(&self) -> u32 {
+        self.collections
+    }
+
+    fn name(&self) -> String {
+        self.shape.name().to_owned()
+    }
+
+    fn databases(&self) -> Vec<&str> {
+        vec![&self.database]
+    }
+
+    fn namespace(&self, number: u32) -> Namespace {
+        SeedSpec::namespace(self, number)
+    }
+
+    fn numbers(&self, _number: u32) -> Range<u64> {
+        SeedSpec::numbers(self)
+    }
+
+    fn generator(&self, number: u32) -> Generator {
+        SeedSpec::generator(self, number)
+    }
+
+    fn sized_like(&self, _number: u32) -> u32 {
+        1
+    }
+
+    fn metadata(&self, number: u32) -> CollectionMetadata {
+        SeedSpec::metadata(self, number)
+    }
+}
+
+/// What is made.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Recipe {
+    /// Collections of documents of one shape.
+    Shape(SeedSpec),
+    /// Those that a file describes.
+    Spec(SpecRun),
+}
+
+impl Recipe {
+    /// The collections that are made.
+    pub fn collections(&self) -> &dyn Collections {
+        match self {
+            Self::Shape(spec) => spec,
+            Self::Spec(run) => run,
         }
     }
 }
@@ -101,6 +199,11 @@ fn index(keys: IndexKeys) -> IndexSpec {
     doc! { "v": 2, "key": key, "name": name }.into()
 }
 
+/// The UUID of a collection.
+fn metadata_uuid(seed: u64, collection: u64) -> String {
+    uuid(SplitMix64::new(!stream(seed, collection)))
+}
+
 /// A random UUID (RFC 9562 section 5.4) without its dashes, as dumps write it.
 fn uuid(mut random: SplitMix64) -> String {
     let high = random.draw() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000;
@@ -109,8 +212,13 @@ fn uuid(mut random: SplitMix64) -> String {
 }
 
 /// What all random choices within one collection start from.
-fn stream(seed: u64, collection: u32) -> u64 {
-    mix(mix(seed) ^ u64::from(collection))
+fn stream(seed: u64, collection: u64) -> u64 {
+    mix(mix(seed) ^ collection)
+}
+
+/// A length as BSON writes it; what is made here is far below its bound.
+fn length(bytes: usize) -> [u8; 4] {
+    u32::try_from(bytes).unwrap_or(u32::MAX).to_le_bytes()
 }
 
 /// Documents by whose average size others are reckoned.
@@ -122,28 +230,44 @@ const SAMPLED_BYTES: usize = 64 << 20;
 /// Makes the documents of one collection.
 #[derive(Clone, Debug)]
 pub struct Generator {
-    shape: Shape,
+    look: Look,
+    seed: u64,
     stream: u64,
+}
+
+/// What the documents of a collection look like.
+#[derive(Clone, Debug)]
+enum Look {
+    Shape(Shape),
+    Fields(Arc<spec::Fields>),
 }
 
 impl Generator {
     /// A generator for the collection of this number, counted from 1.
     pub fn new(shape: Shape, seed: u64, collection: u32) -> Self {
-        Self { shape, stream: stream(seed, collection) }
+        Self { look: Look::Shape(shape), seed, stream: stream(seed, collection.into()) }
+    }
+
+    /// A generator of documents of these fields.
+    fn of_fields(fields: Arc<spec::Fields>, seed: u64, collection: u64) -> Self {
+        Self { look: Look::Fields(fields), seed, stream: stream(seed, collection) }
     }
 
     /// Appends the document of this number, counted from 0.
     pub fn append(&self, number: u64, out: &mut Vec<u8>) {
-        self.shape.append(self.stream, number, out);
+        match &self.look {
+            Look::Shape(shape) => shape.append(self.stream, number, out),
+            Look::Fields(fields) => fields.append(self.seed, self.stream, number, out),
+        }
     }
 
-    /// The first documents: how many, fewer where they are large, and their bytes.
-    fn sample(&self) -> (u64, u64) {
-        if let Shape::Blob(sizes) = self.shape {
+    /// The first documents, up to so many: how many, fewer where they are large, and their bytes.
+    fn sample_of(&self, most: u64) -> (u64, u64) {
+        if let Look::Shape(Shape::Blob(sizes)) = self.look {
             return (2, sizes.of_two());
         }
         let (mut documents, mut bytes, mut out) = (0, 0, Vec::new());
-        while documents < SAMPLED_DOCUMENTS && bytes < SAMPLED_BYTES {
+        while documents < most && bytes < SAMPLED_BYTES {
             out.clear();
             self.append(documents, &mut out);
             documents += 1;
@@ -152,9 +276,18 @@ impl Generator {
         (documents, bytes as u64)
     }
 
+    /// The first documents by whose average size others are reckoned, and their bytes.
+    fn sample(&self) -> (u64, u64) {
+        self.sample_of(SAMPLED_DOCUMENTS)
+    }
+
     /// About how many bytes a document has.
     fn mean_bytes(&self) -> u64 {
-        let (documents, bytes) = self.sample();
+        let (documents, bytes) = match self.look {
+            Look::Shape(_) => self.sample(),
+            // A spec may have thousands of collections, each with a mean of its own.
+            Look::Fields(_) => self.sample_of(SAMPLED_DOCUMENTS / 20),
+        };
         bytes.div_ceil(documents).max(1)
     }
 }

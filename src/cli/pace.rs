@@ -20,7 +20,7 @@ pub(super) struct PaceArgs {
     workers: Option<usize>,
 
     /// Send no more than this in a second: documents, such as 20000docs, or bytes, such as 10M
-    #[arg(long, value_name = "RATE", value_parser = RateLimit::parse)]
+    #[arg(long, visible_alias = "rate", value_name = "RATE", value_parser = RateLimit::parse)]
     rate_limit: Option<RateLimit>,
 
     /// Send less while the majority of the replica set is farther behind than this, such as 30s:

@@ -16,6 +16,11 @@ pub(super) struct ReportArgs {
 }
 
 impl ReportArgs {
+    /// Whether a report is wanted.
+    pub(super) fn is_given(&self) -> bool {
+        !self.report.is_empty()
+    }
+
     /// Finds out before a restore that its report could not be written after it.
     pub(super) fn check(&self) -> Result<(), Error> {
         self.report.iter().try_for_each(|file| check_writable(file))

@@ -15,7 +15,7 @@ const NONE: &str = "none";
 /// Outages
 #[derive(Args, Clone, Debug)]
 pub(super) struct ResumptionArgs {
-    /// Go on where an earlier restore of this dump into this target was interrupted
+    /// Go on where an earlier run of the same command into this target was interrupted
     #[arg(long, help_heading = "Outages")]
     resume: bool,
 
@@ -49,6 +49,11 @@ impl ResumptionArgs {
             None => LedgerPlace::BesideDump { otherwise: state_folder() },
         };
         LedgerOptions { place, start: if self.resume { Start::Resumed } else { Start::Anew } }
+    }
+
+    /// Whether a ledger is asked for.
+    pub(super) fn names_ledger(&self) -> bool {
+        self.resume || self.ledger.as_ref().is_some_and(|file| file.as_os_str() != NONE)
     }
 
     pub(super) fn retry_for(&self) -> Duration {

@@ -2,6 +2,7 @@
 
 mod amount;
 mod filling;
+mod like;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -16,15 +17,17 @@ use crate::dump::writer::Existing;
 use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::limits::PARALLEL_COLLECTIONS_MAX;
-use crate::seed::{BlobBytes, SeedSpec, Shape};
+use crate::seed::{BlobBytes, Recipe, SeedSpec, Shape, Spec, Wanted};
 use amount::AmountArgs;
 use filling::FillingArgs;
+use like::LikeArgs;
 
 /// Fill a server, a dump directory or an archive with made-up documents
 ///
 /// The same arguments give the same documents, byte for byte, on any machine and any number of
-/// threads. Collections are named c00001, c00002 and so on. A server is filled as `restore` does
-/// it: the same batches, progress, balance, report and exit status.
+/// threads. They are of a built-in shape, in collections named c00001, c00002 and so on, or those
+/// of a spec, which `--like` proposes for a collection that is there. A server is filled as
+/// `restore` does it: the same batches, progress, balance, ledger, report and exit status.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = after_help(), disable_help_flag = true)]
 pub struct SeedArgs {
@@ -35,6 +38,14 @@ pub struct SeedArgs {
     /// Write an archive to this file instead, `-` for standard output
     #[arg(long, value_name = "FILE", conflicts_with = "out")]
     archive: Option<PathBuf>,
+
+    /// Make what this file describes: collections with their fields, options and indexes, in TOML
+    #[arg(long, value_name = "FILE", help_heading = "A spec")]
+    #[arg(conflicts_with_all = ["shape", "size", "collections", "indexes"])]
+    spec: Option<PathBuf>,
+
+    #[command(flatten)]
+    like: LikeArgs,
 
     /// How many collections
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -53,7 +64,8 @@ pub struct SeedArgs {
     #[arg(long, value_name = "SIZE", value_parser = amount::blob_bytes)]
     size: Option<BlobBytes>,
 
-    /// The database that holds the collections [default: that of the connection string, else seed]
+    /// The database that holds the collections [default: that of the spec or of the
+    /// connection string, else seed]
     #[arg(long, visible_alias = "db", value_name = "NAME")]
     database: Option<String>,
 
@@ -114,6 +126,8 @@ fn after_help() -> String {
          restorm seed --out dump --collections 1 --documents 1000000\n  \
          restorm seed --uri mongodb://db1 --collections 20 --total-bytes 38GB --indexes 3\n  \
          restorm seed --uri mongodb://db1 --duration 10m --drop\n  \
+         restorm seed --uri mongodb://db1 --spec shop.toml --scale 0.1\n  \
+         restorm seed --like mongodb://db1/shop.orders > orders.toml\n  \
          restorm seed --out part2 --documents 1000000 --from 500000\n  \
          restorm seed --archive - --collections 8 | restorm restore --archive\n  \
          restorm seed --null --documents 10000000                 how fast documents are made\n\n\
@@ -163,7 +177,7 @@ impl SeedArgs {
             (Some(file), _) => SeedOutput::Archive(file.clone()),
             (None, folder) => SeedOutput::Folder(folder.clone().unwrap_or_default()),
         };
-        Ok(SeedOptions { out, spec: self.spec(None)?, compression, existing })
+        Ok(SeedOptions { out, recipe: self.recipe(None)?, compression, existing })
     }
 
     fn to_filling(&self, warn: &dyn Fn(&str)) -> Result<RestoreOptions, Error> {
@@ -173,9 +187,9 @@ impl SeedArgs {
         }
         let server = self.filling.server(warn)?;
         let of_server = server.as_ref().and_then(|server| server.database.clone());
-        let spec = self.spec(of_server)?;
+        let recipe = self.recipe(of_server)?;
         let duration = self.amount.duration();
-        let all_at_once = duration.map(|_| spec.collections as usize);
+        let all_at_once = duration.map(|_| recipe.collections().count() as usize);
         if all_at_once.is_some_and(|collections| collections > PARALLEL_COLLECTIONS_MAX) {
             let message = format!(
                 "--duration fills all collections at once, which is at most \
@@ -183,7 +197,7 @@ impl SeedArgs {
             );
             return Err(usage(message));
         }
-        self.filling.onto(server.as_ref(), all_at_once, seed::filling(&spec, duration)?)
+        self.filling.onto(server.as_ref(), all_at_once, seed::filling(&recipe, duration)?)
     }
 
     fn shape(&self) -> Result<Shape, Error> {
@@ -200,8 +214,17 @@ impl SeedArgs {
         })
     }
 
-    fn spec(&self, of_server: Option<String>) -> Result<SeedSpec, Error> {
-        let database = self.database.clone().or(of_server).unwrap_or_else(|| "seed".to_owned());
+    fn recipe(&self, of_server: Option<String>) -> Result<Recipe, Error> {
+        let Some(file) = &self.spec else {
+            return Ok(Recipe::Shape(self.shapes(self.database.clone().or(of_server))?));
+        };
+        let (database, otherwise) = (self.database.as_deref(), of_server.as_deref());
+        let read = |amount| Spec::read(file, Wanted { database, otherwise, amount });
+        Ok(Recipe::Spec(self.amount.run_of(self.seed, read)?))
+    }
+
+    fn shapes(&self, database: Option<String>) -> Result<SeedSpec, Error> {
+        let database = database.unwrap_or_else(|| "seed".to_owned());
         let mut spec = SeedSpec {
             database,
             collections: self.collections,
@@ -226,10 +249,15 @@ fn usage(message: impl Into<String>) -> Error {
 pub(super) async fn run(args: SeedArgs) -> Result<ExitStatus, Error> {
     let began = Instant::now();
     let speaker = args.filling.speaker(began);
+    if args.like.is_meant() {
+        return args.like.run(&args.filling.connection, &|text| speaker.warn(text)).await;
+    }
     match args.to_task(&|text| speaker.warn(text))? {
         Task::Write(options) => {
             let summary = seed::run(&options)?;
-            output::say(&summary.line());
+            if !args.filling.is_quiet() {
+                output::say(&summary.line());
+            }
             Ok(ExitStatus::Restored)
         }
         Task::Fill(options) => Box::pin(args.filling.fill(&options, began)).await,
@@ -283,7 +311,12 @@ mod tests {
         let (compression, existing) = (Compression::None, Existing::Refuse);
         assert_eq!(
             options("--out dump"),
-            SeedOptions { out: SeedOutput::Folder("dump".into()), spec, compression, existing }
+            SeedOptions {
+                out: SeedOutput::Folder("dump".into()),
+                recipe: Recipe::Shape(spec),
+                compression,
+                existing
+            }
         );
     }
 
@@ -305,7 +338,12 @@ mod tests {
         let (compression, existing) = (Compression::Zstd, Existing::Replace);
         assert_eq!(
             options,
-            SeedOptions { out: SeedOutput::Folder("d".into()), spec, compression, existing }
+            SeedOptions {
+                out: SeedOutput::Folder("d".into()),
+                recipe: Recipe::Shape(spec),
+                compression,
+                existing
+            }
         );
     }
 
@@ -326,12 +364,16 @@ mod tests {
 
     #[test]
     fn blobs_have_their_size() {
-        let shape = |line: &str| options(line).spec.shape;
+        let made = |line: &str| match options(line).recipe {
+            Recipe::Shape(spec) => spec,
+            Recipe::Spec(_) => panic!("{line} has no spec"),
+        };
+        let shape = |line: &str| made(line).shape;
         let sizes = |min, max| Shape::Blob(BlobBytes::between(min, max).expect("possible"));
         assert_eq!(shape("-o d --shape blob"), sizes(65_536, 65_536));
         assert_eq!(shape("-o d --shape blob --size 5kB"), sizes(5000, 5000));
         assert_eq!(shape("-o d --shape blob --size 1KiB..16MiB"), sizes(1024, 16_777_216));
-        let spec = options("-o d --shape blob --size 1kB..3kB --total-bytes 1MB").spec;
+        let spec = made("-o d --shape blob --size 1kB..3kB --total-bytes 1MB");
         assert_eq!(spec.documents, 500);
     }
 
@@ -356,11 +398,21 @@ mod tests {
             "--out d --null",
             "--out d --drop",
             "--out d --workers 3",
+            "--out d --report r.json",
+            "--out d --progress lines",
+            "--out d -v",
+            "--out d --resume",
+            "--null --spec s --shape wide",
+            "--null --spec s --collections 2",
+            "--null --spec missing.toml",
+            "--like a.b --out d",
             "--null --overwrite",
             "--null --compress gzip",
             "--out d --duration 1m",
             "--null --uri mongodb://x",
             "--null --duration 1m --collections 257",
+            "--null --duration 1m --resume",
+            "--null --duration 1m --ledger file",
             "--null --indexes 9",
             "--null --size 5kB",
             "--null --shape blob --size 17MiB",

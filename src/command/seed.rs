@@ -1,5 +1,7 @@
 //! Fills a dump directory, an archive or a server with made-up documents.
 
+pub mod like;
+
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,19 +13,19 @@ use crate::dump::{Compression, Location, MadeDump, filename};
 use crate::error::{Error, ErrorKind};
 use crate::report::format;
 use crate::seed::archive::{self, INTERLEAVED};
-use crate::seed::{self, Produced, SeedSpec, making};
+use crate::seed::{self, Collections, Produced, Recipe, making};
 
 /// The server's version in a made-up archive, because the peer reads no archive that names none;
 /// of this one it does nothing out of the ordinary.
 const SERVER_VERSION: &str = "6.0.0";
 
 /// What is made and where it goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SeedOptions {
     /// Where it goes.
     pub out: SeedOutput,
     /// The documents.
-    pub spec: SeedSpec,
+    pub recipe: Recipe,
     /// How the files are compressed.
     pub compression: Compression,
     /// What to do about what is already in the directory.
@@ -68,17 +70,18 @@ impl SeedSummary {
 
 /// What fills a server with the documents: a restore of a dump that lies nowhere. Its destination
 /// is still to be named. With a duration, documents are made until it is over.
-pub fn filling(spec: &SeedSpec, duration: Option<Duration>) -> Result<RestoreOptions, Error> {
-    check(spec)?;
-    let name = format!("made-up {} documents", spec.shape.name());
-    let dump = MadeDump::new(name, making::inventory(spec, duration));
+pub fn filling(recipe: &Recipe, duration: Option<Duration>) -> Result<RestoreOptions, Error> {
+    check(recipe)?;
+    let collections = recipe.collections();
+    let name = format!("made-up {} documents", collections.name());
+    let dump = MadeDump::new(name, making::inventory(collections, duration));
     let dump = Location::Made(dump);
     Ok(RestoreOptions { dump, ..RestoreOptions::new("", Destination::Null) })
 }
 
 /// Makes the documents on all threads of the current rayon pool.
 pub fn run(options: &SeedOptions) -> Result<SeedSummary, Error> {
-    check(&options.spec)?;
+    check(&options.recipe)?;
     let began = Instant::now();
     let produced = match &options.out {
         SeedOutput::Folder(folder) => to_folder(options, folder)?,
@@ -88,13 +91,15 @@ pub fn run(options: &SeedOptions) -> Result<SeedSummary, Error> {
             to_archive(options, out, Path::new("standard output"))?
         }
     };
-    Ok(SeedSummary { collections: options.spec.collections, produced, took: began.elapsed() })
+    let collections = options.recipe.collections().count();
+    Ok(SeedSummary { collections, produced, took: began.elapsed() })
 }
 
 fn to_folder(options: &SeedOptions, folder: &Path) -> Result<Produced, Error> {
     let dump = DumpWriter::create(folder, options.compression, options.existing)?;
-    dump.begin_database(&options.spec.database)?;
-    let produced = seed::produce(&options.spec, &dump)?;
+    let collections = options.recipe.collections();
+    collections.databases().into_iter().try_for_each(|name| dump.begin_database(name))?;
+    let produced = seed::produce(collections, &dump)?;
     dump.finish()?;
     Ok(produced)
 }
@@ -113,10 +118,10 @@ fn to_file(options: &SeedOptions, path: &Path) -> Result<Produced, Error> {
 
 fn to_archive(options: &SeedOptions, out: impl Write, name: &Path) -> Result<Produced, Error> {
     let interleaved = i32::try_from(INTERLEAVED).unwrap_or(i32::MAX);
-    let listed = archive::listed(&options.spec);
+    let listed = archive::listed(options.recipe.collections());
     ArchiveWriter::begin(out, options.compression, interleaved, Some(SERVER_VERSION), &listed)
         .and_then(|mut archive| {
-            let produced = archive::append(&options.spec, &mut archive)?;
+            let produced = archive::append(options.recipe.collections(), &mut archive)?;
             archive.finish()?;
             Ok(produced)
         })
@@ -126,12 +131,13 @@ fn to_archive(options: &SeedOptions, out: impl Write, name: &Path) -> Result<Pro
         })
 }
 
-fn check(spec: &SeedSpec) -> Result<(), Error> {
-    let name = &spec.database;
-    if !filename::is_database(name) {
+fn check(recipe: &Recipe) -> Result<(), Error> {
+    let collections: &dyn Collections = recipe.collections();
+    if let Some(name) = collections.databases().iter().find(|name| !filename::is_database(name)) {
         return Err(usage(format!("\"{}\" cannot be a database's name", name.escape_debug()))
             .hint("use 1 to 63 bytes of letters, digits, - and _"));
     }
+    let Recipe::Shape(spec) = recipe else { return Ok(()) };
     let possible = spec.shape.indexes().len();
     if spec.indexes > possible {
         let shape = spec.shape.name();
@@ -153,10 +159,14 @@ fn per_second(documents: u64, took: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seed::Shape;
+    use crate::seed::{SeedSpec, Shape};
 
     fn options(out: PathBuf) -> SeedOptions {
-        let spec = SeedSpec {
+        with(out, |_| {})
+    }
+
+    fn with(out: PathBuf, change: impl FnOnce(&mut SeedSpec)) -> SeedOptions {
+        let mut spec = SeedSpec {
             database: "seed".to_owned(),
             collections: 2,
             first: 0,
@@ -165,8 +175,10 @@ mod tests {
             indexes: 1,
             seed: 1,
         };
+        change(&mut spec);
         let (compression, existing) = (Compression::None, Existing::Refuse);
-        SeedOptions { out: SeedOutput::Folder(out), spec, compression, existing }
+        let (out, recipe) = (SeedOutput::Folder(out), Recipe::Shape(spec));
+        SeedOptions { out, recipe, compression, existing }
     }
 
     #[test]
@@ -220,8 +232,8 @@ mod tests {
     fn names_that_are_no_database_are_refused_before_anything_is_made() {
         let folder = tempfile::tempdir().expect("a folder");
         for name in ["", "..", "a/b", "a b", "a\0", &"x".repeat(64)] {
-            let mut options = options(folder.path().join("out"));
-            options.spec.database = name.to_owned();
+            let change = |spec: &mut SeedSpec| spec.database = name.to_owned();
+            let options = with(folder.path().join("out"), change);
             let error = run(&options).expect_err("refused");
             assert_eq!(error.kind(), ErrorKind::Usage, "{name}");
         }
@@ -230,8 +242,7 @@ mod tests {
 
     #[test]
     fn more_indexes_than_fields_are_refused() {
-        let mut options = options(PathBuf::from("never"));
-        options.spec.indexes = 3;
+        let options = with(PathBuf::from("never"), |spec| spec.indexes = 3);
         let error = run(&options).expect_err("refused");
         assert!(error.to_string().contains("3 indexes on sink documents"), "{error}");
     }

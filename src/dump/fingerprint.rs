@@ -36,9 +36,11 @@ pub fn fingerprint(inventory: &Inventory) -> Result<Option<String>, Error> {
             Some(Origin::Segments(segments)) if !segments.archive.is_piped() => {
                 archive = Some(segments.archive.path());
             }
-            Some(Origin::Input | Origin::Segments(_) | Origin::Made(_) | Origin::Text(_)) => {
-                return Ok(None);
+            Some(Origin::Made(made)) => {
+                let Some(mark) = made.mark() else { return Ok(None) };
+                hash.write(&mark);
             }
+            Some(Origin::Input | Origin::Segments(_) | Origin::Text(_)) => return Ok(None),
         }
     }
     if let Some(path) = archive {

@@ -12,6 +12,10 @@ pub trait Maker: fmt::Debug + Send + Sync {
     /// About how many bytes they are.
     fn bytes(&self) -> u64;
 
+    /// By what they are known again: how many they are, the first and the last, as with files.
+    /// Nothing where it is not known how many there will be.
+    fn mark(&self) -> Option<Vec<u8>>;
+
     /// The documents from the first on, one behind the other.
     fn open(&self) -> Box<dyn Read + Send>;
 }
@@ -37,6 +41,11 @@ impl Made {
     /// About how many bytes they are.
     pub fn bytes(&self) -> u64 {
         self.maker.bytes()
+    }
+
+    /// By what they are known again, if they are.
+    pub fn mark(&self) -> Option<Vec<u8>> {
+        self.maker.mark()
     }
 
     /// Begins to make them.

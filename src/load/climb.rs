@@ -41,6 +41,9 @@ const PROPORTIONAL: f64 = 0.85;
 const FAR_LESS: f64 = 0.75;
 const FAR_MORE: f64 = 1.3;
 
+/// So much more that it is worth going on even where the number is not small.
+const TWICE: f64 = 2.0;
+
 /// Differences that show at a look.
 const LESS: f64 = 0.88;
 const MORE: f64 = 1.15;
@@ -403,7 +406,9 @@ impl Climb {
                 || (ratio < FAR_LESS && lasts(GLANCE, 1))
                 || (ratio < LESS && lasts(LOOK, 4));
         }
-        let is_clear = is_proportional(from, self.workers, ratio) || (ratio > FAR_MORE && is_few);
+        let is_clear = is_proportional(from, self.workers, ratio)
+            || ratio >= TWICE
+            || (ratio > FAR_MORE && is_few);
         let is_hopeless = self.is_searching && !is_few;
         lasts(STUDY, 4)
             || (is_clear && lasts(GLANCE, 1))

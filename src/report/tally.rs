@@ -389,6 +389,7 @@ impl Tally {
         let done = self.origin_bytes_done + self.origin_bytes_lost;
         let left = match self.stream {
             Some(stream) => stream.bytes_left(self.counts)?,
+            None if self.is_endless() => return None,
             None => self.origin_bytes.saturating_sub(done),
         };
         self.pace.as_ref()?.time_left(at, left)

@@ -4,11 +4,12 @@
 //! that the bytes do not depend on the number of threads and memory is one window.
 
 use std::io::{self, Write};
+use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::SeedSpec;
 use super::parallel::{Produced, chunk_documents};
+use super::{Collections, mean_bytes};
 use crate::dump::writer::archive::{ArchiveWriter, ArchivedCollection};
 
 /// Collections that are interleaved, as mongodump does by default.
@@ -26,8 +27,8 @@ struct Chunk {
 }
 
 /// The list of the archive.
-pub fn listed(spec: &SeedSpec) -> Vec<ArchivedCollection> {
-    (1..=spec.collections)
+pub fn listed(spec: &dyn Collections) -> Vec<ArchivedCollection> {
+    (1..=spec.count())
         .map(|number| ArchivedCollection {
             namespace: spec.namespace(number),
             metadata: spec.metadata(number),
@@ -36,7 +37,10 @@ pub fn listed(spec: &SeedSpec) -> Vec<ArchivedCollection> {
 }
 
 /// Appends all documents to an archive that has begun with [`listed`].
-pub fn append<W: Write>(spec: &SeedSpec, archive: &mut ArchiveWriter<W>) -> io::Result<Produced> {
+pub fn append<W: Write>(
+    spec: &dyn Collections,
+    archive: &mut ArchiveWriter<W>,
+) -> io::Result<Produced> {
     let mut produced = Produced::default();
     let window = rayon::current_num_threads() * CHUNKS_PER_THREAD;
     let mut chunks = chunks(spec).peekable();
@@ -46,7 +50,7 @@ pub fn append<W: Write>(spec: &SeedSpec, archive: &mut ArchiveWriter<W>) -> io::
         for (chunk, documents) in next.iter().zip(made) {
             let place = chunk.collection as usize - 1;
             archive.append(place, &documents)?;
-            if chunk.end == spec.numbers().end {
+            if chunk.end == spec.numbers(chunk.collection).end {
                 archive.end(place)?;
             }
             produced.documents += chunk.end - chunk.first;
@@ -57,23 +61,33 @@ pub fn append<W: Write>(spec: &SeedSpec, archive: &mut ArchiveWriter<W>) -> io::
 }
 
 /// The chunks in the order of the archive: a few collections take turns, then the next few.
-fn chunks(spec: &SeedSpec) -> impl Iterator<Item = Chunk> {
-    let (collections, numbers) = (spec.collections, spec.numbers());
-    let at_once = chunk_documents(spec);
-    let turns = spec.documents.div_ceil(at_once).max(1);
+fn chunks(spec: &dyn Collections) -> impl Iterator<Item = Chunk> {
+    let collections = spec.count();
+    let at_once: Vec<_> = mean_bytes(spec).into_iter().map(chunk_documents).collect();
     (0..collections.div_ceil(INTERLEAVED)).flat_map(move |group| {
         let first = group * INTERLEAVED + 1;
         let last = collections.min(first + INTERLEAVED - 1);
-        let numbers = numbers.clone();
-        (0..turns).flat_map(move |turn| {
-            let begins = numbers.start + turn * at_once;
-            let end = numbers.end.min(begins + at_once);
-            (first..=last).map(move |collection| Chunk { collection, first: begins, end })
+        let group: Vec<_> = (first..=last)
+            .map(|number| (number, spec.numbers(number), at_once[number as usize - 1]))
+            .collect();
+        // A collection without documents has one chunk, which ends it.
+        let turns = |numbers: &Range<u64>, at_once: u64| {
+            (numbers.end - numbers.start).div_ceil(at_once).max(1)
+        };
+        let most = group.iter().map(|(_, numbers, at_once)| turns(numbers, *at_once)).max();
+        (0..most.unwrap_or(0)).flat_map(move |turn| {
+            let chunks = group.iter().filter_map(|(collection, numbers, at_once)| {
+                let first = numbers.start + turn * at_once;
+                let end = numbers.end.min(first + at_once);
+                let chunk = Chunk { collection: *collection, first, end };
+                (turn < turns(numbers, *at_once)).then_some(chunk)
+            });
+            chunks.collect::<Vec<_>>()
         })
     })
 }
 
-fn make(spec: &SeedSpec, chunk: Chunk) -> Vec<u8> {
+fn make(spec: &dyn Collections, chunk: Chunk) -> Vec<u8> {
     let generator = spec.generator(chunk.collection);
     let mut documents = Vec::new();
     (chunk.first..chunk.end).for_each(|number| generator.append(number, &mut documents));
@@ -84,8 +98,8 @@ fn make(spec: &SeedSpec, chunk: Chunk) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::dump::Compression;
-    use crate::seed::Shape;
     use crate::seed::parallel::CHUNK_DOCUMENTS;
+    use crate::seed::{SeedSpec, Shape};
 
     #[test]
     fn the_bytes_do_not_depend_on_the_threads() {

@@ -1,5 +1,7 @@
 //! Writes the fields of a BSON document where it will lie.
 
+use super::length;
+
 /// A document that is being appended to a buffer.
 ///
 /// A field is given by its head: the type byte of the specification (<https://bsonspec.org>), the
@@ -57,11 +59,6 @@ impl<'a> Fields<'a> {
         self.out.extend_from_slice(head);
         Fields::document(self.out, write);
     }
-}
-
-/// A length as BSON writes it; what is made here is far below its bound.
-fn length(bytes: usize) -> [u8; 4] {
-    u32::try_from(bytes).unwrap_or(u32::MAX).to_le_bytes()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use super::{Generator, SeedSpec};
+use super::{Collections, Generator, mean_bytes};
 use crate::dump::{CollectionKind, DumpEntry, Inventory, Made, Maker, Origin};
 
 /// Bytes of a chunk, about: large enough that handing it to a thread does not show, and small
@@ -24,23 +24,24 @@ const CHUNKS_MAX: u64 = 16;
 /// Bytes of a window, about, unless one document alone is more.
 const WINDOW_BYTES: u64 = CHUNK_BYTES * CHUNKS_MAX;
 
-/// What a spec makes as the list of a dump that lies nowhere. With a duration, documents are made
-/// until it is over, counted from the first one.
-pub fn inventory(spec: &SeedSpec, duration: Option<Duration>) -> Inventory {
-    let mean_bytes = spec.generator(1).mean_bytes();
+/// Documents by which others are known again, beside the last one.
+const MARK_DOCUMENTS: usize = 16;
+
+/// What is made of these collections as the list of a dump that lies nowhere. With a duration,
+/// documents are made until it is over, counted from the first one.
+pub fn inventory(spec: &dyn Collections, duration: Option<Duration>) -> Inventory {
+    let means = mean_bytes(spec);
     let until = duration.map(|duration| Arc::new(Until::over(duration)));
-    let entries = (1..=spec.collections).map(|number| {
+    let entries = (1..=spec.count()).zip(means).map(|(number, mean_bytes)| {
         let collection = Collection {
             generator: spec.generator(number),
-            numbers: spec.numbers(),
+            numbers: spec.numbers(number),
             mean_bytes,
             until: until.clone(),
             ended: OnceLock::new(),
         };
-        let made = Made::by(
-            Arc::new(Shared(Arc::new(collection))),
-            format!("{} documents", spec.shape.name()),
-        );
+        let made =
+            Made::by(Arc::new(Shared(Arc::new(collection))), format!("{} documents", spec.name()));
         DumpEntry {
             namespace: spec.namespace(number),
             kind: CollectionKind::Collection,
@@ -94,6 +95,18 @@ impl Maker for Shared {
             Some(_) => 0,
             None => (numbers.end - numbers.start).saturating_mul(*mean_bytes),
         }
+    }
+
+    fn mark(&self) -> Option<Vec<u8>> {
+        let Collection { generator, numbers, until, .. } = &*self.0;
+        if until.is_some() {
+            return None;
+        }
+        let mut mark = [numbers.start, numbers.end].map(u64::to_le_bytes).concat();
+        let first = numbers.clone().take(MARK_DOCUMENTS);
+        let last = (!numbers.is_empty()).then(|| numbers.end - 1);
+        first.chain(last).for_each(|number| generator.append(number, &mut mark));
+        Some(mark)
     }
 
     fn open(&self) -> Box<dyn Read + Send> {
@@ -187,7 +200,7 @@ impl Read for Documents {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seed::Shape;
+    use crate::seed::{SeedSpec, Shape};
 
     fn spec(first: u64, documents: u64) -> SeedSpec {
         let (database, shape) = ("seed".to_owned(), Shape::Wide);

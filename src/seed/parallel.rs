@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use super::SeedSpec;
+use super::{Collections, mean_bytes};
 use crate::dump::writer::{CollectionWriter, DumpWriter};
 use crate::error::Error;
 
@@ -19,9 +19,9 @@ pub(super) const CHUNK_DOCUMENTS: u64 = 10_000;
 /// Bytes of a chunk, about, unless one document alone is more: large documents come in fewer.
 const CHUNK_BYTES: u64 = 4 << 20;
 
-/// Documents in a chunk of what a spec makes.
-pub(super) fn chunk_documents(spec: &SeedSpec) -> u64 {
-    CHUNK_DOCUMENTS.min(CHUNK_BYTES / spec.generator(1).mean_bytes()).max(1)
+/// Documents in a chunk where they have about so many bytes.
+pub(super) fn chunk_documents(mean_bytes: u64) -> u64 {
+    CHUNK_DOCUMENTS.min(CHUNK_BYTES / mean_bytes.max(1)).max(1)
 }
 
 /// What was made.
@@ -37,7 +37,7 @@ pub struct Produced {
 ///
 /// The bytes do not depend on the number of threads. Fails with the first thing that could not be
 /// written; what is not complete then is left under a partial name.
-pub fn produce(spec: &SeedSpec, dump: &DumpWriter) -> Result<Produced, Error> {
+pub fn produce(spec: &dyn Collections, dump: &DumpWriter) -> Result<Produced, Error> {
     let work = Work::new(spec, dump);
     let results = rayon::broadcast(|_| work.run());
     let mut total = Produced::default();
@@ -50,11 +50,13 @@ pub fn produce(spec: &SeedSpec, dump: &DumpWriter) -> Result<Produced, Error> {
 }
 
 struct Work<'a> {
-    spec: &'a SeedSpec,
+    spec: &'a dyn Collections,
     dump: &'a DumpWriter,
     lanes: Vec<Lane>,
-    chunk_documents: u64,
-    chunks_per_collection: u64,
+    /// Documents in a chunk of each collection.
+    chunk_documents: Vec<u64>,
+    /// The number of the first chunk behind each collection.
+    chunks_until: Vec<u64>,
     next_chunk: AtomicU64,
     failed: AtomicBool,
 }
@@ -68,14 +70,21 @@ struct Chunk {
 }
 
 impl<'a> Work<'a> {
-    fn new(spec: &'a SeedSpec, dump: &'a DumpWriter) -> Self {
-        let chunk_documents = chunk_documents(spec);
+    fn new(spec: &'a dyn Collections, dump: &'a DumpWriter) -> Self {
+        let chunk_documents: Vec<_> = mean_bytes(spec).into_iter().map(chunk_documents).collect();
+        let mut chunks = 0;
+        let chunks_until = (1..=spec.count()).zip(&chunk_documents).map(|(number, at_once)| {
+            let numbers = spec.numbers(number);
+            // A collection without documents has one chunk, which makes its files.
+            chunks += (numbers.end - numbers.start).div_ceil(*at_once).max(1);
+            chunks
+        });
         Self {
             spec,
             dump,
+            lanes: (0..spec.count()).map(|_| Lane::default()).collect(),
+            chunks_until: chunks_until.collect(),
             chunk_documents,
-            lanes: (0..spec.collections).map(|_| Lane::default()).collect(),
-            chunks_per_collection: spec.documents.div_ceil(chunk_documents).max(1),
             next_chunk: AtomicU64::new(0),
             failed: AtomicBool::new(false),
         }
@@ -112,13 +121,15 @@ impl<'a> Work<'a> {
             return None;
         }
         let number = self.next_chunk.fetch_add(1, Ordering::Relaxed);
-        let collection = number / self.chunks_per_collection;
-        let turn = number % self.chunks_per_collection;
-        let numbers = self.spec.numbers();
-        let first = numbers.start + turn * self.chunk_documents;
-        let end = numbers.end.min(first + self.chunk_documents);
-        let collection = u32::try_from(collection).ok().filter(|at| *at < self.spec.collections)?;
-        Some(Chunk { collection: collection + 1, turn, first, end })
+        let place = self.chunks_until.partition_point(|until| *until <= number);
+        let at_once = *self.chunk_documents.get(place)?;
+        let before = place.checked_sub(1).map_or(0, |before| self.chunks_until[before]);
+        let turn = number - before;
+        let collection = u32::try_from(place).ok()? + 1;
+        let numbers = self.spec.numbers(collection);
+        let first = numbers.start + turn * at_once;
+        let end = numbers.end.min(first + at_once);
+        Some(Chunk { collection, turn, first, end })
     }
 
     fn write(
@@ -132,7 +143,7 @@ impl<'a> Work<'a> {
             None => self.dump.begin(&self.spec.namespace(chunk.collection))?,
         };
         writer.append(packed)?;
-        if chunk.end < self.spec.numbers().end {
+        if chunk.end < self.spec.numbers(chunk.collection).end {
             return Ok(Some(writer));
         }
         writer.finish(&self.spec.metadata(chunk.collection))?;
@@ -184,7 +195,7 @@ mod tests {
     use crate::dump::inventory::DataFile;
     use crate::dump::writer::Existing;
     use crate::reader;
-    use crate::seed::Shape;
+    use crate::seed::{SeedSpec, Shape};
     use std::collections::BTreeMap;
     use std::path::Path;
 

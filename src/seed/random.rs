@@ -34,6 +34,18 @@ impl SplitMix64 {
         (product >> 32) as u32
     }
 
+    /// A number from 0 to this one; the bias of at most 1 in 2^64 / `last` does not matter.
+    pub(super) fn up_to(&mut self, last: u64) -> u64 {
+        let product = u128::from(self.draw()) * (u128::from(last) + 1);
+        (product >> 64) as u64
+    }
+
+    /// A number from 0 to below 1, of 53 random bits.
+    #[expect(clippy::cast_precision_loss, reason = "a double holds 53 bits")]
+    pub(super) fn unit(&mut self) -> f64 {
+        (self.draw() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+    }
+
     /// Fills bytes, so that no compressor makes them smaller.
     pub(super) fn fill(&mut self, bytes: &mut [u8]) {
         let (words, rest) = bytes.as_chunks_mut::<8>();

@@ -30,7 +30,7 @@ pub enum Shape {
 const BYTES_MAX: usize = 190;
 
 /// The second at which the documents' time begins: 2024-01-01T00:00:00Z.
-const EPOCH_SECONDS: u32 = 1_704_067_200;
+pub(super) const EPOCH_SECONDS: u32 = 1_704_067_200;
 
 const FIRST_NAMES: [&str; 16] = [
     "Anna", "Juan", "Omar", "Emma", "Inés", "Piotr", "Maria", "Kenji", "Priya", "Oscar", "Fatima",
@@ -42,7 +42,7 @@ const LAST_NAMES: [&str; 16] = [
     "Dubois", "Kimura", "Santos", "Johnson", "Kowalik", "Mokoena",
 ];
 
-const CITIES: [&str; 16] = [
+pub(super) const CITIES: [&str; 16] = [
     "Oslo", "Lima", "Bonn", "Turin", "Kyoto", "Quito", "Porto", "Delhi", "Lagos", "Cairo", "Dakar",
     "Boston", "Warsaw", "Bergen", "Nairobi", "Kampala",
 ];
@@ -99,7 +99,7 @@ impl Shape {
     /// Appends the numbered document of the collection whose choices start from `stream`.
     pub(super) fn append(self, stream: u64, number: u64, out: &mut Vec<u8>) {
         out.reserve(BYTES_MAX);
-        let id = object_id(stream, number);
+        let id = object_id(stream, number, EPOCH_SECONDS, PER_SECOND);
         let mut random = SplitMix64::nth(stream, number);
         Fields::document(out, |fields| {
             match self {
@@ -117,10 +117,15 @@ impl Shape {
     }
 }
 
+/// Documents that a collection's one process inserts in a second.
+pub(super) const PER_SECOND: u32 = 1024;
+
 /// An id as a driver makes it: seconds, five bytes of the process, a counter of three bytes. A
-/// collection is one process that inserts 1024 documents a second, so ids are unique and ascend.
-fn object_id(stream: u64, number: u64) -> [u8; 12] {
-    let seconds = u64::from(EPOCH_SECONDS) + (number >> 10);
+/// collection is one process that inserts as many documents in each second, fewer than the counter
+/// can count, so ids are unique and ascend.
+#[inline]
+pub(super) fn object_id(stream: u64, number: u64, start: u32, per_second: u32) -> [u8; 12] {
+    let seconds = u64::from(start) + number / u64::from(per_second);
     let process = mix(!stream);
     let mut id = [0; 12];
     id[..4].copy_from_slice(&seconds.to_be_bytes()[4..]);
@@ -223,7 +228,7 @@ mod tests {
     #[test]
     fn ids_ascend_beyond_the_range_of_their_counter() {
         let numbers = [0, 1, 1023, 1024, (1 << 24) - 1, 1 << 24, 1 << 30];
-        let ids = numbers.map(|number| object_id(9, number));
+        let ids = numbers.map(|number| object_id(9, number, EPOCH_SECONDS, PER_SECOND));
         assert!(ids.is_sorted_by(|one, other| one < other), "{ids:?}");
     }
 

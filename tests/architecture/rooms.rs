@@ -47,6 +47,10 @@ const FLOW: &str = "dump | plan | reader | batch | target | report";
 /// Where a crate, or a part of the standard library, may be used; nowhere if no place is named.
 const CRATES: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
+    ("toml", &["seed::spec"]),
+    // Their lists of words, and mathematics that is the same everywhere.
+    ("fake", &["seed::text"]),
+    ("libm", &["seed::distribution"]),
     ("mongodb", &["target", "probe"]),
     ("tokio", &["load", "target", "probe", "exporter", "cli::signals", "main"]),
     ("async_channel", &["load"]),

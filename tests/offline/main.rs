@@ -26,5 +26,6 @@ mod mixed_schema;
 mod mongorestore;
 mod options;
 mod salvage;
+mod seed;
 mod shown;
 mod simulation;

@@ -88,8 +88,10 @@ fn secondaries_that_lag_are_waited_for() {
             runtime().block_on(ask).expect("test commands are on");
         }
     };
-    // Creating it waits for a majority, which there is none of from here on.
-    let create = async { set.client().database("seed").create_collection("c00001").await };
+    // There is no majority from here on, and a primary tells of one only if it ever had it: a
+    // server before 5.0 does not wait for it unless it is told to.
+    let create = doc! { "create": "c00001", "writeConcern": { "w": "majority" } };
+    let create = async { set.client().database("seed").run_command(create).await };
     runtime().block_on(create).expect("there is a majority");
     apply("alwaysOn");
     let dump = Dump::seeded(1, 60_000);

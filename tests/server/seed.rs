@@ -107,3 +107,127 @@ fn nothing_is_left_behind_in_files() {
     assert!(made.stderr.contains("1,000 documents inserted"), "{}", made.stderr);
     assert_eq!(Path::read_dir(folder.path()).unwrap().count(), 0);
 }
+
+/// The example of the documentation.
+fn shop() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/specs/shop.toml")
+}
+
+#[test]
+fn a_spec_fills_a_server_with_its_collections_options_and_indexes() {
+    let server = Server::lease();
+    let spec = shop();
+    let line = format!("--spec {} --scale 0.2", spec.display());
+    let (_, report) = seed(&server, &format!("{line} --verify"), 0);
+    assert_eq!(report["balance"]["inserted"], 1000 + 4000 + 600);
+    assert_eq!(report["verification"]["state"], "same");
+    assert_eq!(report["dump"]["path"], "made-up shop.toml documents");
+    let runtime = crate::support::runtime();
+    let orders = server.client().database("shop").collection::<Document>("orders");
+    let indexes = runtime.block_on(orders.list_index_names().into_future()).unwrap();
+    assert_eq!(indexes, ["_id_", "customer_1_at_-1", "old orders leave"]);
+    // Every order is one of a customer who is there.
+    let pipeline = [
+        doc! { "$lookup": { "from": "customers", "localField": "customer", "foreignField": "_id", "as": "found" } },
+        doc! { "$match": { "found": { "$size": 1 } } },
+        doc! { "$count": "orders" },
+    ];
+    let counted = runtime.block_on(async {
+        let mut cursor = orders.aggregate(pipeline).await.unwrap();
+        assert!(cursor.advance().await.unwrap());
+        cursor.deserialize_current().unwrap()
+    });
+    assert_eq!(counted, doc! { "orders": 4000 });
+    is_what_files_hold(&server, &line, 0);
+}
+
+/// The fields of a collection with their types, and the mean size of its documents.
+fn surveyed(server: &Server, collection: &str) -> (Vec<String>, f64) {
+    let uri = server.uri();
+    let told =
+        Program::restorm(&["survey", collection, uri, "--json", "--documents", "20000"]).run();
+    assert_eq!(told.status, Some(0), "{}", told.stderr);
+    let told: Value = serde_json::from_str(&told.stdout).unwrap();
+    let namespace = &told["survey"]["namespaces"][0];
+    let fields = namespace["fields"]["fields"].as_array().unwrap().iter().map(|field| {
+        let types = field["types"].as_array().unwrap().iter();
+        let mut types: Vec<_> = types.map(|one| one["type"].as_str().unwrap()).collect();
+        types.sort_unstable();
+        format!("{} {}", field["name"].as_str().unwrap(), types.join(","))
+    });
+    let mut fields: Vec<_> = fields.collect();
+    fields.sort();
+    let number = |name: &str| namespace[name].as_f64().unwrap();
+    (fields, number("data_bytes") / number("documents"))
+}
+
+#[test]
+fn a_spec_that_is_like_a_collection_makes_a_similar_one() {
+    let server = Server::lease();
+    seed(&server, "--shape orders --documents 3000 --indexes 2 --db live", 0);
+    seed(&server, &format!("--spec {} --scale 0.1 --db shop", shop().display()), 0);
+    let folder = tempfile::tempdir().unwrap();
+    for (database, collection) in [("live", "c00001"), ("shop", "customers"), ("shop", "orders")] {
+        let uri = format!("{}/{database}.{collection}", server.uri().trim_end_matches('/'));
+        let like = Program::restorm(&["seed", "--like", &uri]).run();
+        assert_eq!(like.status, Some(0), "{}", like.stderr);
+        let file = folder.path().join(format!("{collection}.toml"));
+        let text =
+            like.stdout.replace(&format!("database = \"{database}\""), "database = \"like\"");
+        std::fs::write(&file, text).unwrap();
+        seed(&server, &format!("--spec {}", file.display()), 0);
+        let (before, mean_before) = surveyed(&server, &format!("{database}.{collection}"));
+        let (after, mean_after) = surveyed(&server, &format!("like.{collection}"));
+        assert_eq!(before, after, "{}", like.stdout);
+        let ratio = mean_after / mean_before;
+        assert!((0.88..1.12).contains(&ratio), "{ratio}\n{}", like.stdout);
+        let indexes = |database: &str| {
+            let of = server.client().database(database).collection::<Document>(collection);
+            crate::support::runtime().block_on(of.list_index_names().into_future()).unwrap()
+        };
+        assert_eq!(indexes(database), indexes("like"));
+    }
+}
+
+#[test]
+fn a_collection_that_is_not_there_cannot_be_described() {
+    let server = Server::lease();
+    let uri = server.uri();
+    let like = Program::restorm(&["seed", "--like", "shop.none", "--uri", uri]).run();
+    assert_eq!(like.status, Some(2), "{}", like.stderr);
+    assert!(like.stderr.contains("shop.none: there is no such collection"), "{}", like.stderr);
+}
+
+#[test]
+fn what_was_killed_goes_on_with_its_numbers() {
+    let server = crate::resume::slow(20);
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().display().to_string();
+    let words = ["--documents", "4000", "--batch-documents", "50", "--workers", "2"];
+    let command = |more: &[&str]| {
+        Program::restorm(&["seed", "--uri", server.uri()])
+            .args(&words)
+            .args(more)
+            .env("XDG_STATE_HOME", &state)
+    };
+    let running = command(&[]).start();
+    let held = server.client().database("seed").collection::<Document>("c00001");
+    let count = || {
+        let counted = held.estimated_document_count().into_future();
+        crate::support::runtime().block_on(counted).unwrap_or(0)
+    };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while count() < 400 {
+        assert!(std::time::Instant::now() < deadline, "no documents came");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    running.signal("KILL");
+    assert_eq!(running.finish().status, None);
+    let other = command(&["--seed", "2", "--resume"]).run();
+    assert_eq!(other.status, Some(1), "other documents: {}", other.stderr);
+    let resumed = command(&["--resume", "--verify"]).run();
+    assert_eq!(resumed.status, Some(0), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("goes on with an earlier one"), "{}", resumed.stderr);
+    is_what_files_hold(&server, "--documents 4000", 0);
+}

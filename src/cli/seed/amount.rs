@@ -1,20 +1,21 @@
 //! The arguments that say how many documents are made, and which.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 
 use crate::cli::resumption::duration;
 use crate::error::{Error, ErrorKind};
-use crate::seed::BlobBytes;
+use crate::seed::{Amount, BlobBytes, Collections, Spec, SpecRun, scaled as times};
 
 /// Documents of a collection where nothing is said.
 const DOCUMENTS_DEFAULT: u64 = 1000;
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct AmountArgs {
-    /// How many documents in each collection [default: 1000]
+    /// How many documents in each collection [default: 1000, or what the spec says]
     #[arg(long, value_name = "N")]
     documents: Option<u64>,
 
@@ -50,6 +51,34 @@ impl AmountArgs {
         self.duration
     }
 
+    /// What is made of a spec, which `read` reads.
+    pub(super) fn run_of(
+        &self,
+        seed: u64,
+        read: impl Fn(Amount) -> Result<Spec, Error>,
+    ) -> Result<SpecRun, Error> {
+        let amount = match (self.documents, self.total_bytes) {
+            (Some(each), _) => Amount::Each(scaled(each, self.scale)),
+            (None, Some(bytes)) => {
+                let said = read(Amount::AsSaid)?;
+                Amount::Times(said.times_for(scaled(bytes, self.scale), seed))
+            }
+            (None, None) => self.scale.map_or(Amount::AsSaid, Amount::Times),
+        };
+        let run = SpecRun {
+            spec: Arc::new(read(amount)?),
+            seed,
+            first: self.from,
+            count: self.count,
+            is_open: self.duration.is_some(),
+        };
+        if self.from > 0 && (1..=run.count()).all(|number| run.numbers(number).is_empty()) {
+            let message = format!("no collection of the spec has a document {}", self.from);
+            return Err(Error::new(ErrorKind::Usage, message).hint("numbers count from 0"));
+        }
+        Ok(run)
+    }
+
     /// The numbers of the documents that are made of each collection; `documents_for` tells how
     /// many are needed for so many bytes.
     pub(super) fn numbers(
@@ -75,16 +104,8 @@ impl AmountArgs {
 }
 
 /// A number times a factor, at least 1 where it is not 0.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a scaled number need not be exact, and one that is too large stays the largest"
-)]
 fn scaled(number: u64, factor: Option<f64>) -> u64 {
-    let Some(factor) = factor else { return number };
-    let scaled = (number as f64 * factor).round() as u64;
-    scaled.max(number.min(1))
+    factor.map_or(number, |factor| times(number, factor))
 }
 
 fn factor(text: &str) -> Result<f64, String> {

@@ -13,16 +13,17 @@ use crate::cli::pace::PaceArgs;
 use crate::cli::progress::{ProgressArgs, Speaker};
 use crate::cli::reports::ReportArgs;
 use crate::cli::restore::{OnOff, at_most, batch_bytes, size, style, write_concern};
+use crate::cli::resumption::{self, ResumptionArgs};
 use crate::cli::signals;
 use crate::command::restore::{
-    BatchLimits, Connection, Destination, ExistingPolicy, IndexPolicy, LoadSettings,
+    BatchLimits, Connection, Destination, ExistingPolicy, IndexPolicy, LedgerOptions, LoadSettings,
     RestoreOptions, Restored, Selection, Stop, Workers, WriteConcern, restore,
 };
 use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::limits::{
-    ANSWER_WITHIN, BATCH_BYTES_DEFAULT, BATCH_DOCUMENTS_DEFAULT, BATCH_DOCUMENTS_MAX,
-    CREATES_AHEAD, DIFFERENCES_DEFAULT, PARALLEL_COLLECTIONS_DEFAULT, PARALLEL_COLLECTIONS_MAX,
+    BATCH_BYTES_DEFAULT, BATCH_DOCUMENTS_DEFAULT, BATCH_DOCUMENTS_MAX, CREATES_AHEAD,
+    DIFFERENCES_DEFAULT, PARALLEL_COLLECTIONS_DEFAULT, PARALLEL_COLLECTIONS_MAX,
     PARALLEL_INDEX_BUILDS_DEFAULT,
 };
 use crate::report::live::Live;
@@ -32,7 +33,7 @@ use crate::report::{Observer, OptionValue, Progress, Report, Verbosity, text};
 #[expect(clippy::struct_excessive_bools, reason = "flags as typed; options have enums")]
 pub(super) struct FillingArgs {
     #[command(flatten)]
-    connection: ConnectionArgs,
+    pub(super) connection: ConnectionArgs,
 
     /// Who acknowledges a write: majority, a number, a tag, or {w:…, j:…, wtimeout:…}
     #[arg(long, value_name = "CONCERN", help_heading = "Into a server")]
@@ -85,6 +86,9 @@ pub(super) struct FillingArgs {
     parallel_index_builds: usize,
 
     #[command(flatten)]
+    resumption: ResumptionArgs,
+
+    #[command(flatten)]
     reports: ReportArgs,
 
     #[command(flatten)]
@@ -111,7 +115,14 @@ impl FillingArgs {
     /// An option that says how a server is filled, if one is given.
     pub(super) fn needless_for_files(&self) -> Option<String> {
         let workers = self.pace.workers(&DropInArgs::default(), self.parallel_collections);
-        self.told(workers).into_iter().next().map(|told| told.name)
+        let told = self.told(workers).into_iter().next().map(|told| told.name);
+        let shown = [
+            ("report", self.reports.is_given()),
+            ("progress", self.progress.is_given()),
+            ("verbose", self.verbose > 0),
+        ];
+        let shown = shown.into_iter().find_map(|(name, is_given)| is_given.then_some(name));
+        told.or_else(|| shown.map(str::to_owned))
     }
 
     /// The server that is meant; none where nothing is sent.
@@ -138,6 +149,12 @@ impl FillingArgs {
         all_at_once: Option<usize>,
         template: RestoreOptions,
     ) -> Result<RestoreOptions, Error> {
+        if all_at_once.is_some() && self.resumption.names_ledger() {
+            let message = "--duration makes as many documents as there is time for, which cannot \
+                           be resumed";
+            return Err(Error::new(ErrorKind::Usage, message)
+                .hint("--from makes the next run go on with new numbers"));
+        }
         let readers = all_at_once.unwrap_or(self.parallel_collections);
         let workers = self.pace.workers(&DropInArgs::default(), readers);
         let verifies = self.verify || (all_at_once.is_some() && server.is_some());
@@ -146,6 +163,11 @@ impl FillingArgs {
             destination: server
                 .map_or(Destination::Null, |server| self.destination(server, workers)),
             selection: Selection { existing, indexes: IndexPolicy::Build, ..template.selection },
+            ledger: match all_at_once {
+                // Where time is all that ends it, nobody could say what is left to do.
+                Some(_) => LedgerOptions::default(),
+                None => self.resumption.ledger(),
+            },
             verify: verifies.then_some(DIFFERENCES_DEFAULT),
             settings: LoadSettings {
                 readers,
@@ -154,6 +176,7 @@ impl FillingArgs {
                 lag_max: self.pace.lag_max(),
                 batch: BatchLimits::new(self.batch_documents, self.batch_bytes),
                 index_builds: self.parallel_index_builds,
+                retry_for: self.resumption.retry_for(),
                 ..LoadSettings::default()
             }
             .within(self.memory)?,
@@ -168,7 +191,7 @@ impl FillingArgs {
             uri: server.uri.to_text(),
             write_concern: self.write_concern.clone(),
             journal: self.journal.map(OnOff::journal),
-            answer_within: ANSWER_WITHIN,
+            answer_within: self.resumption.answer_within(),
             connections_max: u32::try_from(connections).unwrap_or(u32::MAX),
         })
     }
@@ -204,8 +227,14 @@ impl FillingArgs {
             tell("journal", if journal == OnOff::On { "on" } else { "off" }.to_owned());
         }
         told.extend(self.pace.told(workers));
+        told.extend(self.resumption.told());
         told.extend(self.metrics.told());
         told
+    }
+
+    /// Whether nothing but errors is shown.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.quiet
     }
 
     /// Who speaks, since `began`.
@@ -248,13 +277,17 @@ impl FillingArgs {
     }
 
     fn show(&self, report: &Report, began: Instant) -> Result<ExitStatus, Error> {
+        let goes_on = report.ledger.is_some().then(|| resumption::command(std::env::args()));
         let speaker = self.speaker(began);
         if speaker != Speaker::Text {
-            speaker.tell(&Live::ended(report, None));
+            speaker.tell(&Live::ended(report, goes_on.as_deref()));
         } else if !self.quiet || report.exit_status != ExitStatus::Restored {
             output::say(text::summary(report, &style(self.verbosity())).trim_end());
         }
         self.reports.write(report)?;
+        if let Some(command) = goes_on.filter(|_| speaker == Speaker::Text) {
+            output::say(&format!("go on with:\n  {command}"));
+        }
         Ok(report.exit_status)
     }
 }

@@ -8,7 +8,7 @@ impl Tally {
     /// The share of the run that is done, where there is any telling.
     pub fn fraction_known(&self) -> Option<f64> {
         let is_known = self.stream.is_none_or(|stream| stream.bytes.is_some());
-        is_known.then(|| self.fraction())
+        (is_known && !self.is_endless()).then(|| self.fraction())
     }
 
     /// The share of the run that is done: 0 to 1, and 1 only when everything is done.
@@ -50,11 +50,26 @@ impl Tally {
         }
     }
 
+    /// Whether documents come of which nobody knows how many there will be, such as those that are
+    /// made until a time is over.
+    pub(super) fn is_endless(&self) -> bool {
+        self.stream.is_none()
+            && self.collections.iter().any(|tally| {
+                let planned = tally.planned.origin_bytes;
+                planned == 0
+                    && tally.counts.origin_bytes_acknowledged > 0
+                    && tally.data_ended.is_none()
+            })
+    }
+
     /// How many bytes all documents will have been, uncompressed, where there is any telling: exact
     /// for plain files, and for compressed ones by the ratio of what was read of them so far.
     pub fn bytes_expected(&self) -> Option<u64> {
         if let Some(stream) = self.stream {
             return stream.bytes_expected(self.counts);
+        }
+        if self.is_endless() {
+            return None;
         }
         let compressed = self.collections.iter().filter(|tally| tally.planned.compressed);
         let (bytes, origin_bytes) = compressed.fold((0, 0), |(bytes, origin_bytes), tally| {

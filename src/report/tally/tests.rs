@@ -74,6 +74,16 @@ fn through_a_pipe_nothing_has_a_size() {
 }
 
 #[test]
+fn documents_that_are_made_until_a_time_is_over_have_no_size() {
+    let mut tally = tally_of(vec![planned("a", 0, 0), planned("b", 1000, 0)]);
+    tally.apply(seconds(1), &written(0, [5, 0, 0], 2000, 2000));
+    assert_eq!((tally.fraction_known(), tally.bytes_expected()), (None, None));
+    assert_eq!(tally.time_left(seconds(1)), None);
+    tally.apply(seconds(2), &Event::DataEnded { collection: 0 });
+    assert_eq!(tally.bytes_expected(), Some(3000), "what is done is exact");
+}
+
+#[test]
 fn a_run_that_ends_early_is_not_done() {
     let mut tally = tally_of(vec![planned("a", 1000, 0)]);
     tally.apply(seconds(1), &written(0, [5, 0, 0], 400, 400));

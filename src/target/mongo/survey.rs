@@ -10,7 +10,9 @@ use std::time::Duration;
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use crate::limits::{SURVEY_AT_ONCE, SURVEY_CHECKPOINT_WITHIN, SURVEY_QUESTION_WITHIN};
+use crate::limits::{
+    SAMPLE_WITHIN, SURVEY_AT_ONCE, SURVEY_CHECKPOINT_WITHIN, SURVEY_QUESTION_WITHIN,
+};
 use crate::namespace::Namespace;
 use crate::target::TargetError;
 use crate::target::mongo::contents::primary;
@@ -142,6 +144,35 @@ impl MongoTarget {
         };
         within(async {
             let mut cursor = found.await.map_err(|error| errors::of(&error))?;
+            while let Some(document) =
+                cursor.try_next().await.map_err(|error| errors::of(&error))?
+            {
+                if look(document).is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Shows so many documents of a collection, drawn by the server, until told to break off.
+    pub async fn sample(
+        &self,
+        namespace: &Namespace,
+        documents: u32,
+        look: &mut (dyn FnMut(RawDocumentBuf) -> ControlFlow<()> + Send),
+    ) -> Result<(), TargetError> {
+        let database = self.client().database(namespace.database());
+        let collection = database.collection::<RawDocumentBuf>(namespace.collection());
+        let drawn = collection
+            .aggregate([doc! { "$sample": { "size": documents } }])
+            .selection_criteria(primary())
+            .batch_size(documents.min(ANSWER_DOCUMENTS))
+            .max_time(SAMPLE_WITHIN)
+            .with_type::<RawDocumentBuf>();
+        bounded(SAMPLE_WITHIN, async {
+            let mut cursor = drawn.await.map_err(|error| errors::of(&error))?;
             while let Some(document) =
                 cursor.try_next().await.map_err(|error| errors::of(&error))?
             {

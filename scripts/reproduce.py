@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Runs again what a study measured that restorm is held against.
+
+    sink        documents of 71 bytes for ten minutes, with live metrics, latencies, a survey
+                before and after, and a check that nothing was lost
+
+Each runs on servers of its own on this machine, prints its commands as a user would type them, and
+keeps reports and raw data in docs/benchmarks/<date>-<name>.
+
+Linux only; Python 3.8 or newer, standard library only.
+"""
+
+import argparse
+import contextlib
+import datetime
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+import bench
+
+SCRAPE_SECONDS = 5
+# What the study's sink wrote in a second, on average.
+SINK_RATE = "163000docs"
+METRICS = "127.0.0.1:9417"
+
+
+class Reproduction:
+    """One of them: where its results go, and the commands that were run."""
+
+    def __init__(self, name, options):
+        self.options = options
+        date = datetime.date.today().isoformat()
+        self.out = options.out or bench.CLONE / "docs" / "benchmarks" / f"{date}-{name}"
+        self.out.mkdir(parents=True, exist_ok=True)
+        self.work = Path(tempfile.mkdtemp(prefix="restorm-reproduce-", dir=options.work))
+        self.commands = []
+
+    def shown(self, words):
+        """A command as a user would type it."""
+        line = shlex.join(str(word) for word in words)
+        for path, name in [(self.work, "WORK"), (self.out, "."), (bench.CLONE, "")]:
+            line = line.replace(f"{path}/", f"{name}/" if name else "").replace(str(path), name)
+        return line
+
+    def run(self, words, why, background=None):
+        """Runs a command to its end, with its output here; it must succeed."""
+        self.commands += [f"# {why}", self.shown(words)]
+        print(f"\n# {why}\n$ {self.shown(words)}", flush=True)
+        process = subprocess.Popen([str(word) for word in words])
+        if background:
+            background(process)
+        if process.wait() != 0:
+            sys.exit(f"ended with status {process.returncode}")
+
+    def keep(self, server):
+        """Writes down what was run where."""
+        facts = {
+            "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+            "cpu": bench.field("/proc/cpuinfo", "model name"),
+            "memory": bench.field("/proc/meminfo", "MemTotal"),
+            "restorm": bench.first_line([bench.RESTORM, "--version"]),
+            "git": bench.first_line(["git", "describe", "--always", "--dirty"]),
+            "mongod": bench.first_line([server, "--version"]),
+        }
+        lines = [f"# {name}: {value}" for name, value in facts.items()]
+        (self.out / "commands.txt").write_text("\n".join([*lines, "", *self.commands]) + "\n")
+        print(f"\nKept in {self.out}")
+
+
+def mongod_path():
+    """The mongod that tests and benchmarks use."""
+    words = [sys.executable, str(bench.CLONE / "scripts" / "mongod.py"), "path"]
+    return subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+
+
+def sink(task):
+    """Documents of 71 bytes for ten minutes."""
+    duration = task.options.duration or "10m"
+    with bench.server() as facts:
+        uri = facts["uri"]
+        survey = [bench.RESTORM, "survey", "--uri", uri, "--report"]
+        words = [bench.RESTORM, "seed", "--uri", uri, "--shape", "sink", "--duration", duration]
+        words += ["--database", "sink", "--metrics-listen", METRICS, "--progress", "lines"]
+        words += ["--rate-limit", SINK_RATE] if task.options.rate == "study" else []
+        for form in ["json", "html"]:
+            words += ["--report", task.out / f"seed.{form}"]
+        task.run([*survey, task.out / "before.json", "sink"], "look at the target")
+        with open(task.out / "metrics.jsonl", "w") as kept:
+            task.run(words, "write for as long as the study did", lambda one: scrape(one, kept))
+        task.run([*survey, task.out / "after.json", "sink"], "look at it again")
+        task.keep(mongod_path())
+    report = json.loads((task.out / "seed.json").read_text())
+    shutil.rmtree(task.work)
+    balance = report["balance"]
+    print(json.dumps(balance))
+    if balance["read"] != balance["inserted"]:
+        sys.exit("documents were lost")
+
+
+def scrape(process, kept):
+    """Asks for the metrics every few seconds until the process ends."""
+    def ask():
+        began = time.monotonic()
+        while process.poll() is None:
+            with contextlib.suppress(OSError):
+                with urllib.request.urlopen(f"http://{METRICS}/metrics", timeout=5) as answer:
+                    text = answer.read().decode()
+                lines = [line.rsplit(" ", 1) for line in text.splitlines() if line[:1] != "#"]
+                # Buckets add up to the latencies of the report, and zeros are not worth the room.
+                values = {name: float(value) for name, value in lines
+                          if "_bucket" not in name and float(value) != 0}
+                at = round(time.monotonic() - began, 1)
+                kept.write(json.dumps({"at_seconds": at, **values}) + "\n")
+            time.sleep(SCRAPE_SECONDS)
+
+    threading.Thread(target=ask, daemon=True).start()
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["sink"])
+    parser.add_argument("--duration", help="how long to write or read, such as 10m")
+    parser.add_argument("--rate", choices=["study", "flat-out"], default="study",
+                        help="how fast the sink writes (default: as the study did)")
+    parser.add_argument("--out", type=Path, help="the results' folder")
+    parser.add_argument("--work", type=Path, help="folder for dumps (default: temporary)")
+    options = parser.parse_args()
+    subprocess.run(["cargo", "build", "--release", "--locked"], cwd=bench.CLONE, check=True)
+    task = Reproduction(options.what, options)
+    try:
+        {"sink": sink}[options.what](task)
+    finally:
+        shutil.rmtree(task.work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
