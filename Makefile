@@ -19,8 +19,7 @@ SECONDS ?= 600
 KILLS ?= 200
 SOAK_SEEDS ?= 3000
 
-.PHONY: help demo build test test-matrix sim mangle fuzz soak lint check bench reproduce-sink \
-	docs clean
+.PHONY: help demo build test test-matrix sim mangle fuzz soak lint check bench reproduce-sink docs clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\): .*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \

@@ -20,9 +20,8 @@ fn the_makefile_lists_every_target() {
 
 #[test]
 fn every_script_says_what_it_does() {
-    for script in
-        ["scripts/mongod.py", "scripts/prometheus.py", "scripts/demo.py", "scripts/bench.py"]
-    {
+    for name in ["mongod", "prometheus", "demo", "bench", "adaptive", "reproduce"] {
+        let script = &format!("scripts/{name}.py");
         let help = Program::of("python3", &[of_clone(script)]).arg("--help").run();
         assert_eq!(help.status, Some(0), "{script}: {}", help.stderr);
         assert!(help.stdout.starts_with("usage: "), "{script}: {}", help.stdout);

@@ -159,7 +159,10 @@ fn a_row_that_is_no_document_is_told_with_its_place_and_can_be_imported_again() 
     }
     let damaged = std::fs::read_to_string(folder.path().join("aside/test/rows.damaged"));
     let mended = damaged.expect("rows").replace("nope", "7").replace("\"a\" b", "a b");
-    assert_eq!(mended, "7,y\n3,a b\n5,\"open\n");
+    // Rows that stand far apart may be parsed in any order.
+    let mut rows: Vec<_> = mended.lines().collect();
+    rows.sort_unstable();
+    assert_eq!(rows, ["3,a b", "5,\"open", "7,y"]);
     let again = ["-c", "rows", "--type", "csv", "--fields", "n,text"];
     let (finished, report) = import(folder.path(), &again, &mended.replace("\"open", "open"));
     assert_eq!(finished.status, Some(0), "{}", finished.stderr);
