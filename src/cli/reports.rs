@@ -21,6 +21,11 @@ impl ReportArgs {
         self.report.iter().try_for_each(|file| check_writable(file))
     }
 
+    /// The first of the files.
+    pub(super) fn first(&self) -> Option<&PathBuf> {
+        self.report.first()
+    }
+
     /// Writes the report to each of the files; one that cannot be written does not keep the others
     /// from being written.
     pub(super) fn write(&self, report: &Report) -> Result<(), Error> {
