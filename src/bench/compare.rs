@@ -32,6 +32,8 @@ pub struct Comparison {
     pub ceilings: Vec<CeilingResult>,
     /// What the search for the best number of workers found.
     pub search: Option<SearchResult>,
+    /// All settings, those of ceilings included, in the order by which the runs name them.
+    pub settings: Vec<Cell>,
     /// The runs, warm-ups included.
     pub samples: Vec<Sample>,
 }
@@ -203,6 +205,7 @@ pub fn compare(all: Samples) -> Comparison {
         ceilings,
         search,
         setup: all.setup,
+        settings: all.cells,
         samples: all.samples,
     }
 }
@@ -291,6 +294,7 @@ fn search_result(all: &Samples) -> Option<SearchResult> {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "the figures are exact")]
 mod tests {
     use super::super::sample::made;
     use super::*;
@@ -308,7 +312,7 @@ mod tests {
         assert_eq!(first.figures["wall_seconds"].median, 2.5);
         assert_eq!(first.figures["compression_ratio"].median, 4.0);
         assert_eq!(first.figures["disk_bytes"].median, 550_000.0);
-        assert_eq!(first.figures["megabytes_per_second"].median, 0.8333333333333333);
+        assert_eq!(first.figures["megabytes_per_second"].median, 5.0 / 6.0);
         assert!(compared.ceilings.is_empty() && compared.search.is_none());
     }
 

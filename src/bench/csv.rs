@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 
 use super::compare::Comparison;
 use super::figures::{FIGURES, Run};
-use super::matrix::Cell;
 
-/// A table of all runs; `cells` are the settings, which samples name by their places.
-pub fn table(comparison: &Comparison, cells: &[Cell]) -> String {
+/// A table of all runs.
+pub fn table(comparison: &Comparison) -> String {
     let mut text = String::from("label,kind,round,place,status,documents_missing");
     for figure in &FIGURES {
         text.push(',');
@@ -15,7 +14,7 @@ pub fn table(comparison: &Comparison, cells: &[Cell]) -> String {
     }
     text.push_str(",load_before,stolen_share,loop_seconds\r\n");
     for sample in &comparison.samples {
-        let Some(cell) = cells.get(sample.cell) else { continue };
+        let Some(cell) = comparison.settings.get(sample.cell) else { continue };
         let run = Run { sample, cell, dump: &comparison.setup.dump };
         let kind = format!("{:?}", cell.kind).to_lowercase();
         let status = sample.status.map(|status| status.to_string()).unwrap_or_default();
@@ -58,8 +57,7 @@ mod tests {
         let mut all = made::samples(&[[2.0, 1.0], [2.5, 1.0]]);
         all.cells[0].label = "restorm \"x\"".into();
         all.samples[1].server_cpu_seconds = None;
-        let cells = all.cells.clone();
-        let table = table(&compare(all), &cells);
+        let table = table(&compare(all));
         let lines: Vec<_> = table.split_terminator("\r\n").collect();
         assert_eq!(lines.len(), 5);
         for line in &lines {

@@ -4,7 +4,6 @@ use maud::{Markup, html};
 
 use super::compare::{CellResult, Comparison, SearchResult};
 use super::figures::{FIGURES, Figure, Run, seconds};
-use super::matrix::Cell;
 use super::statistics::Interval;
 use crate::report::format::{bytes, counted, whole};
 use crate::report::html::{document, section};
@@ -15,13 +14,13 @@ const ROW_HEIGHT: f64 = 26.0;
 /// The most runs of a setting that are drawn.
 const DOTS_MAX: usize = 500;
 
-/// The page; `cells` are the settings, which samples name by their places.
-pub fn page(comparison: &Comparison, cells: &[Cell]) -> String {
+/// The page.
+pub fn page(comparison: &Comparison) -> String {
     let plots = FIGURES.iter().filter(|figure| {
         comparison.cells.iter().any(|cell| cell.figures.contains_key(figure.name))
     });
     let plots = html! {
-        @for figure in plots { (plot(figure, comparison, cells)) }
+        @for figure in plots { (plot(figure, comparison)) }
         p.quiet {
             "A dot is a run, the bar the interval that holds the median with a probability of 95 %, "
             "the stroke the median."
@@ -104,18 +103,17 @@ fn table(comparison: &Comparison) -> Markup {
 
 fn row(cell: &CellResult, figures: &[&Figure]) -> Markup {
     let far: Vec<_> = cell.outliers.iter().map(|far| far.round.to_string()).collect();
+    let rank = cell.rank.map(|rank| rank.to_string());
+    let ratio = cell.ratio.map(|ratio| within(ratio, |ratio| format!("{ratio:.2}")));
     html! {
         tr {
             th.name scope="row" { (cell.cell.label) }
             td.number data-sort=(cell.runs) { (cell.runs) }
-            (value(cell.rank.map(|rank| rank.to_string()), cell.rank.map(|rank| -float(rank))))
-            (value(
-                cell.ratio.map(|ratio| within(ratio, |ratio| format!("{ratio:.2}"))),
-                cell.ratio.map(|ratio| ratio.median),
-            ))
+            (value(rank.as_deref(), cell.rank.map(|rank| -float(rank))))
+            (value(ratio.as_deref(), cell.ratio.map(|ratio| ratio.median)))
             @for figure in figures {
-                @let found = cell.figures.get(figure.name);
-                (value(found.map(|found| (figure.show)(found.median)), found.map(|one| one.median)))
+                @let median = cell.figures.get(figure.name).map(|found| found.median);
+                (value(median.map(figure.show).as_deref(), median))
             }
             td.wrong[cell.failed_runs > 0] {
                 @if let Some(complaint) = cell.complaint() { (complaint) " " }
@@ -130,8 +128,8 @@ fn float(number: u64) -> f64 {
     number as f64
 }
 
-fn value(text: Option<String>, sort: Option<f64>) -> Markup {
-    html! { td.number data-sort=(sort.unwrap_or(f64::MIN)) { (text.as_deref().unwrap_or("–")) } }
+fn value(text: Option<&str>, sort: Option<f64>) -> Markup {
+    html! { td.number data-sort=(sort.unwrap_or(f64::MIN)) { (text.unwrap_or("–")) } }
 }
 
 fn within(interval: Interval, show: fn(f64) -> String) -> String {
@@ -190,7 +188,7 @@ struct Dot {
     is_far: bool,
 }
 
-fn plot(figure: &Figure, comparison: &Comparison, cells: &[Cell]) -> Markup {
+fn plot(figure: &Figure, comparison: &Comparison) -> Markup {
     let rows: Vec<_> = comparison
         .cells
         .iter()
@@ -199,7 +197,7 @@ fn plot(figure: &Figure, comparison: &Comparison, cells: &[Cell]) -> Markup {
             Some(Row {
                 name: cell.cell.label.clone(),
                 interval,
-                dots: dots(figure, cell, comparison, cells),
+                dots: dots(figure, cell, comparison),
             })
         })
         .collect();
@@ -208,8 +206,8 @@ fn plot(figure: &Figure, comparison: &Comparison, cells: &[Cell]) -> Markup {
     drawn(figure.title, &rows, highest, figure.show)
 }
 
-fn dots(figure: &Figure, of: &CellResult, all: &Comparison, cells: &[Cell]) -> Vec<Dot> {
-    let Some(place) = cells.iter().position(|cell| *cell == of.cell) else {
+fn dots(figure: &Figure, of: &CellResult, all: &Comparison) -> Vec<Dot> {
+    let Some(place) = all.settings.iter().position(|cell| *cell == of.cell) else {
         return Vec::new();
     };
     let runs = all.samples.iter().filter(|sample| sample.cell == place && sample.counts());
@@ -274,9 +272,8 @@ mod tests {
         let ceiling = all.cells[0].ceiling(0);
         all.cells.push(ceiling);
         all.samples.push(made::sample(2, 1, 0.9));
-        let cells = all.cells.clone();
         let compared = compare(all);
-        let page = page(&compared, &cells);
+        let page = page(&compared);
         let shown = FIGURES.len();
         assert_eq!(page.matches("<circle").count(), shown * 10, "five runs of two settings");
         assert_eq!(page.matches("dot far").count(), shown);

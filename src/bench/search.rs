@@ -67,11 +67,13 @@ mod tests {
                 break;
             }
             tried.extend(more.iter().map(|&workers| {
-                assert!(workers >= 1 && workers <= WORKERS_MAX);
+                assert!((1..=WORKERS_MAX).contains(&workers));
                 Tried { workers, rate: curve(workers), is_slower: false }
             }));
             let top = best(&tried).expect("tried").rate;
-            tried.iter_mut().for_each(|one| one.is_slower = one.rate < top * 0.98);
+            for one in &mut tried {
+                one.is_slower = one.rate < top * 0.98;
+            }
         }
         let (best, enough) = (best(&tried).expect("tried").workers, enough(&tried).expect("one"));
         let mut numbers: Vec<u32> = tried.iter().map(|one| one.workers).collect();

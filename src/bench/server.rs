@@ -55,10 +55,8 @@ impl Server {
             return Ok(());
         }
         let more = taken.len().saturating_sub(NAMES_LISTED);
-        let mut names = taken[..taken.len() - more].join(", ");
-        if more > 0 {
-            names.push_str(&format!(" and {more} more"));
-        }
+        let names = taken[..taken.len() - more].join(", ");
+        let names = if more > 0 { format!("{names} and {more} more") } else { names };
         let message = format!("the server holds collections of the dump already: {names}");
         Err(Error::new(ErrorKind::Plan, message).hint(
             "nothing was touched; --drop lets the benchmark drop them before each run and at the \

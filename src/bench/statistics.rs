@@ -127,6 +127,7 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "medians are values or halves of their sums")]
 mod tests {
     use super::*;
 
@@ -167,7 +168,7 @@ mod tests {
         let pairs = [(10.0, 5.0), (20.0, 10.0), (40.0, 20.0), (38.0, 20.0)];
         let ratio = ratio_of_pairs(&pairs, 1).expect("pairs");
         assert_eq!(ratio.median, 2.0);
-        assert!(ratio.spread() <= 0.05, "{ratio:?}");
+        assert!(ratio.spread() < 0.051, "{ratio:?}");
         let (of, to): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
         let apart = ratio_of_medians(&of, &to, 1).expect("values");
         assert!(apart.spread() > 0.3, "{apart:?}");

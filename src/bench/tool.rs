@@ -56,12 +56,35 @@ impl Tool {
         if !has(DUMP) {
             return Err(wrong("it does not say where the dump goes, {dump}"));
         }
-        if !has(URI) && !(has(HOST) && has(PORT)) {
+        let says_server = has(URI) || (has(HOST) && has(PORT));
+        if !says_server {
             return Err(wrong("it does not say where the server goes, {uri} or {host} and {port}"));
         }
         let own = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.map(str::to_owned).or(own).unwrap_or_else(|| program.clone());
         Ok(Self { name, words })
+    }
+}
+
+impl Tool {
+    /// Refuses a program that is not there, before anything is measured.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`ErrorKind::Usage`].
+    pub fn check(&self) -> Result<(), Error> {
+        let program = self.words.first().map_or("", String::as_str);
+        let is_there = if program.contains('/') {
+            Path::new(program).is_file()
+        } else {
+            let folders = std::env::var_os("PATH").unwrap_or_default();
+            std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
+        };
+        if is_there {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Usage, format!("there is no program `{program}`"))
+            .hint("give --tool its path, such as /usr/bin/mongorestore"))
     }
 }
 
@@ -98,13 +121,12 @@ fn split(text: &str) -> Option<Vec<String>> {
             (Some('"') | None, '\\') => {
                 word.get_or_insert_default().push(characters.next()?);
             }
-            (Some(_), _) => word.get_or_insert_default().push(character),
             (None, '\'' | '"') => {
                 word.get_or_insert_default();
                 quote = Some(character);
             }
             (None, _) if character.is_whitespace() => words.extend(word.take()),
-            (None, _) => word.get_or_insert_default().push(character),
+            _ => word.get_or_insert_default().push(character),
         }
     }
     words.extend(word);
@@ -175,6 +197,15 @@ mod tests {
         for wrong in ["", "x {uri}", "x {dump}", "x {dump} {host}", "x '{uri} {dump}", "a="] {
             assert!(Tool::parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn programs_are_looked_for_beforehand() {
+        let check = |program: &str| {
+            Tool { name: "x".into(), words: vec![program.to_owned()] }.check().is_ok()
+        };
+        assert!(check("sh") && check("/bin/sh"));
+        assert!(!check("no-such-program") && !check("/bin") && !check(""));
     }
 
     #[test]

@@ -208,6 +208,7 @@ impl BenchArgs {
                 ceiling_bytes: self.ceiling_bytes.map(|bytes| bytes as u64),
             },
             cells,
+            tools: what.tools()?,
             rounds: Rounds {
                 warm_ups: self.warm_up,
                 least: self.rounds,
@@ -234,17 +235,16 @@ impl BenchArgs {
     }
 
     fn show(&self, measured: Measured) -> Result<ExitStatus, Error> {
-        let cells = measured.samples.cells.clone();
         let comparison = compare(measured.samples);
         output::data(&summary(&comparison));
         if let Some(file) = &self.json {
             write(file, &json::render(&comparison)?)?;
         }
         if let Some(file) = &self.csv {
-            write(file, &table(&comparison, &cells))?;
+            write(file, &table(&comparison))?;
         }
         if let Some(file) = &self.html {
-            write(file, &page(&comparison, &cells))?;
+            write(file, &page(&comparison))?;
         }
         Ok(status(&comparison, measured.is_interrupted))
     }

@@ -25,6 +25,8 @@ pub struct BenchOptions {
     pub run: RunOptions,
     /// The settings; all others are compared with the first.
     pub cells: Vec<Cell>,
+    /// The other programs among them.
+    pub tools: Vec<Tool>,
     /// How often each of them is measured.
     pub rounds: Rounds,
     /// Whether the sending alone is measured beside each restore.
@@ -84,6 +86,7 @@ pub async fn bench(
     tell: &dyn Fn(&str),
 ) -> Result<Measured, Error> {
     check(&options.cells)?;
+    options.tools.iter().try_for_each(Tool::check)?;
     let searches = options.search == Search::Workers;
     let runner = Box::pin(Runner::begin(options.run.clone(), searches, stop.clone())).await?;
     if let Some(note) = runner.note() {

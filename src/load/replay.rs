@@ -88,20 +88,24 @@ mod tests {
         let mut batcher =
             Batcher::new(0, BatchLimits::new(1, 1000), ZeroTimestamps::Kept, BufferPool::new(0, 0));
         let document = [5, 0, 0, 0, 0];
-        let mut batches = Vec::new();
+        let mut cut = Vec::new();
         for _ in 0..5 {
             let frame = Frame::new(&document).expect("a document");
-            batches.extend(batcher.push(frame, Position::default()));
+            cut.extend(batcher.push(frame, Position::default()));
         }
-        batches.extend(batcher.finish(Position::default()));
-        assert_eq!(batches.len(), 5);
+        cut.extend(batcher.finish(Position::default()));
+        assert_eq!(cut.len(), 5);
         let insert = Insert {
             namespace: Namespace::new("a", "b"),
             on_refusal: OnRefusal::GoOn,
             validators: Validators::Bypassed,
         };
-        let sent =
-            Replay { target: Arc::new(NullTarget), inserts: vec![insert], batches, in_flight: 3 };
+        let sent = Replay {
+            target: Arc::new(NullTarget),
+            inserts: vec![insert],
+            batches: cut,
+            in_flight: 3,
+        };
         assert!(replay(sent).await.expect("sent") < Duration::from_secs(60));
     }
 }

@@ -52,8 +52,7 @@ impl Wanted<'_> {
             let words = self.words(&choices)?;
             restores.push((choices, words));
         }
-        let tools = self.tools.iter().map(|text| Tool::parse(text));
-        let tools: Vec<Tool> = tools.collect::<Result<_, _>>()?;
+        let tools = self.tools()?;
         let mut cells = Vec::new();
         for server in servers {
             cells.extend(restores.iter().map(|(choices, words)| {
@@ -66,6 +65,11 @@ impl Wanted<'_> {
             }));
         }
         Ok(cells)
+    }
+
+    /// The other programs.
+    pub(super) fn tools(&self) -> Result<Vec<Tool>, Error> {
+        self.tools.iter().map(|text| Tool::parse(text)).collect()
     }
 
     /// The setting beside which numbers of workers are searched: restore finds the number out.

@@ -138,7 +138,7 @@ fn read_file(
     let pool = BufferPool::new(0, 0);
     let mut batcher = Batcher::new(place, settings.batch, settings.zero_timestamps, pool);
     let mut reader = reader::open(file)?;
-    let mut batches = Vec::new();
+    let mut cut = Vec::new();
     while let Some((frame, position)) = reader.next_frame()? {
         *room = room.checked_sub(frame.bytes().len() as u64).ok_or_else(|| {
             Error::new(ErrorKind::Usage, "the documents take more memory than they may")
@@ -146,10 +146,10 @@ fn read_file(
         })?;
         let (stored, _) = stored_form(frame, Some(ids), position);
         let frame = stored.as_deref().and_then(|bytes| Frame::new(bytes).ok()).unwrap_or(frame);
-        batches.extend(batcher.push(frame, position));
+        cut.extend(batcher.push(frame, position));
     }
-    batches.extend(batcher.finish(reader.position()));
-    Ok(batches)
+    cut.extend(batcher.finish(reader.position()));
+    Ok(cut)
 }
 
 /// A batch of each of the first lists in turn; the next list takes the place of one that ends.
@@ -181,7 +181,7 @@ mod tests {
         let lists = |lists: &[&str]| lists.iter().map(|list| list.chars().collect()).collect();
         let taken =
             |of: &[&str], side| interleaved(lists(of), side).into_iter().collect::<String>();
-        assert_eq!(taken(&["aaa", "b", "cc"], 2), "abaca".to_owned() + "c");
+        assert_eq!(taken(&["aaa", "b", "cc"], 2), "abaacc");
         assert_eq!(taken(&["aa", "bb"], 1), "aabb");
         assert_eq!(taken(&["", "bb"], 4), "bb");
         assert_eq!(taken(&[], 4), "");
