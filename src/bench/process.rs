@@ -57,14 +57,18 @@ pub struct Ran {
     pub said: String,
 }
 
-/// Becomes the program of these words, which the kernel ends when its parent is gone, however that
-/// came about; returns why it cannot.
-pub fn hold(words: &[OsString]) -> Error {
+/// Becomes the program of these words, which the kernel ends when its parent, the process of this
+/// number, is gone, however that came about; returns why it cannot.
+pub fn hold(parent: u32, words: &[OsString]) -> Error {
     let Some((program, arguments)) = words.split_first() else {
         return Error::new(ErrorKind::Usage, "there is no program to hold");
     };
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    // It may have gone before the kernel knew what it is to do then.
+    if std::os::unix::process::parent_id() != parent {
+        return Error::new(ErrorKind::Internal, "the program that started this one is gone");
+    }
     let error = Command::new(program).args(arguments).exec();
     cannot_run(program, &error)
 }
@@ -85,7 +89,7 @@ pub(super) fn start(program: &Program) -> Result<Child, Error> {
     let same = output.try_clone().map_err(|error| cannot(&error))?;
     let own = std::env::current_exe().map_err(|error| cannot(&error))?;
     let mut command = Command::new(own);
-    command.arg(HOLD).arg("--").args(&program.words);
+    command.args([HOLD, &std::process::id().to_string(), "--"]).args(&program.words);
     command.stdin(Stdio::null()).stdout(output).stderr(same).process_group(0);
     if let Some(uri) = &program.uri {
         command.env("RESTORM_URI", uri);
@@ -201,8 +205,11 @@ mod tests {
 
     #[test]
     fn nothing_cannot_be_held() {
-        assert_eq!(hold(&[]).kind(), ErrorKind::Usage);
-        let error = hold(&["/no/such/program".into()]);
+        let parent = std::os::unix::process::parent_id();
+        assert_eq!(hold(parent, &[]).kind(), ErrorKind::Usage);
+        let error = hold(parent, &["/no/such/program".into()]);
         assert!(error.to_string().contains("/no/such/program"), "{error}");
+        let error = hold(parent + 1, &["true".into()]);
+        assert!(error.to_string().contains("is gone"), "{error}");
     }
 }

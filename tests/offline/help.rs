@@ -7,13 +7,14 @@ use std::path::Path;
 const BLESS: &str = "RESTORM_BLESS";
 
 /// Each page of the manual and the words that show it.
-const PAGES: [(&str, &[&str]); 6] = [
+const PAGES: [(&str, &[&str]); 7] = [
     ("restorm.txt", &["--help"]),
     ("restore.txt", &["restore", "--help"]),
     ("verify.txt", &["verify", "--help"]),
     ("survey.txt", &["survey", "--help"]),
     ("inspect.txt", &["inspect", "--help"]),
     ("seed.txt", &["seed", "--help"]),
+    ("bench.txt", &["bench", "--help"]),
 ];
 
 fn page(words: &[&str]) -> String {

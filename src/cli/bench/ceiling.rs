@@ -29,6 +29,9 @@ pub struct CeilingArgs {
 /// Run a program that ends with the one that started it
 #[derive(Args, Clone, Debug)]
 pub struct HoldArgs {
+    /// The process that starts it
+    parent: u32,
+
     /// The program and its arguments
     #[arg(last = true, required = true)]
     words: Vec<OsString>,
@@ -36,7 +39,7 @@ pub struct HoldArgs {
 
 /// Becomes another program.
 pub(in crate::cli) fn hold(args: &HoldArgs) -> Error {
-    crate::command::bench::hold(&args.words)
+    crate::command::bench::hold(args.parent, &args.words)
 }
 
 /// Measures a ceiling and writes what it was to the file of the report.
