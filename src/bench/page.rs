@@ -22,8 +22,8 @@ pub fn page(comparison: &Comparison) -> String {
     let plots = html! {
         @for figure in plots { (plot(figure, comparison)) }
         p.quiet {
-            "A dot is a run, the bar the interval that holds the median with a probability of 95 %, "
-            "the stroke the median."
+            "A dot is a run, the stroke the median, the bar the interval that holds it with a "
+            "probability of 95 %."
         }
     };
     let body = html! {
@@ -238,6 +238,7 @@ fn drawn(title: &str, rows: &[Row], highest: f64, show: fn(f64) -> String) -> Ma
             @for row in rows {
                 div.row {
                     span.quiet { (row.name) ": " (show(row.interval.median)) }
+                    @let median = across(row.interval.median);
                     svg width="100%" height=(ROW_HEIGHT) role="img"
                         aria-label={ (row.name) ": " (within(row.interval, show)) } {
                         line.grid x1="0" x2="100%" y1=(middle) y2=(middle) {}
@@ -248,7 +249,7 @@ fn drawn(title: &str, rows: &[Row], highest: f64, show: fn(f64) -> String) -> Ma
                                 title { (dot.tip) }
                             }
                         }
-                        line.median x1=(across(row.interval.median)) x2=(across(row.interval.median))
+                        line.median x1=(median) x2=(median)
                             y1="4" y2=(format!("{:.0}", ROW_HEIGHT - 4.0)) {}
                     }
                 }

@@ -15,6 +15,7 @@ use super::work::WorkFolder;
 use crate::error::{Error, ErrorKind};
 use crate::load::{self, Stop};
 use crate::report::format::bytes;
+use crate::target::mongo::uri::{ServerUri, without};
 
 /// What is measured, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,6 +230,9 @@ impl Runner {
         }
         let found = server.look(&self.expected).await?;
         let mut sample = measured(turn, &ran, found, surroundings);
+        // Another program may repeat what it was given.
+        let secrets = ServerUri::parse(&uri).map(|uri| uri.secrets()).unwrap_or_default();
+        sample.error = sample.error.map(|said| without(&secrets, &said));
         sample.server_cpu_seconds =
             cpu.map(|(before, after)| after.saturating_sub(before).as_secs_f64());
         if let Some(fresh) = &fresh {

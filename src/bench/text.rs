@@ -54,8 +54,8 @@ fn facts(comparison: &Comparison) -> Vec<String> {
             setup.machine.processor,
             counted(setup.machine.cores, "core", "cores")
         ),
-        "medians, with the interval that holds them with a probability of 95 %; ratios to the first \
-         line, pair by pair"
+        "medians, with the interval that holds them with a probability of 95 %; ratios to the \
+         first line, pair by pair"
             .to_owned(),
     ]
 }

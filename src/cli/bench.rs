@@ -158,7 +158,7 @@ fn after_help() -> String {
     format!(
         "Examples:\n  \
          restorm bench dump --mongod /usr/bin/mongod --fresh --vary workers=1,2,4,8,default\n  \
-         restorm bench dump mongodb://db1 --vary journal=on,off --tool mongorestore --html b.html\n  \
+         restorm bench dump mongodb://db1 --vary journal=on,off --tool mongorestore\n  \
          restorm bench dump --mongod mongod --fresh --vary-server wiredTigerCacheSizeGB=1,4\n  \
          restorm bench dump --mongod mongod --fresh --ceiling -- --workers 4\n  \
          restorm bench dump --mongod mongod --fresh --search\n  \
