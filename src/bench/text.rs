@@ -137,16 +137,23 @@ fn ceiling(ceiling: &CeilingResult) -> String {
 }
 
 fn searched(search: &SearchResult) -> Vec<String> {
-    let mut rows = vec![["workers", "documents/s", ""].map(str::to_owned).to_vec()];
-    rows.extend(search.curve.iter().map(|point| {
+    let mut rows = vec![["workers", "documents/s"].map(str::to_owned).to_vec()];
+    rows.extend(
+        search
+            .curve
+            .iter()
+            .map(|point| vec![point.workers.to_string(), between(point.rate, whole)]),
+    );
+    let mut lines = aligned(&rows);
+    for (line, point) in lines[1..].iter_mut().zip(&search.curve) {
         let what = match (point.workers == search.best, point.is_slower) {
             (true, _) => "best",
             (_, true) => "slower",
             (_, false) => "not told apart from the best",
         };
-        vec![point.workers.to_string(), between(point.rate, whole), what.to_owned()]
-    }));
-    let mut lines = aligned(&rows);
+        line.push_str("  ");
+        line.push_str(what);
+    }
     let (best, enough) = (count(search.best.into()), count(search.enough.into()));
     lines.push(if best == enough {
         format!("best: {best} workers")
@@ -193,7 +200,8 @@ restorm workers=2: lost 3 documents; it has no rank: it gave up
         all.setup.searches = true;
         all.setup.machine.load = 7.0;
         let text = summary(&compare(all));
-        assert!(text.contains("      1        500 [476–500]  slower\n"), "{text}");
+        assert!(text.contains("\n1              500 [476–500]  slower\n"), "{text}");
+        assert!(text.contains("\n2        1,000 [1,000–1,000]  best\n"), "{text}");
         assert!(text.contains("best: 2 workers\n"), "{text}");
         assert!(text.contains("warning: the load before the first run was 7.0"), "{text}");
     }
