@@ -9,6 +9,7 @@ use clap::Args;
 
 use crate::cli::connection::{ConnectionArgs, StandardInput, Surroundings, split_positionals};
 use crate::cli::output;
+use crate::cli::reports::check_writable;
 use crate::cli::restore::size;
 use crate::cli::signals::{self, Voice};
 use crate::command::bench::{
@@ -84,7 +85,7 @@ pub struct BenchArgs {
     ceiling_bytes: Option<usize>,
 
     /// Look for the best number of workers: double it while that helps, then closer
-    #[arg(long, help_heading = "What is compared", conflicts_with_all = ["vary", "tool"])]
+    #[arg(long, help_heading = "What is compared", conflicts_with_all = ["vary", "tool", "vary_server"])]
     search: bool,
 
     /// The mongod to start for the benchmark on 127.0.0.1, in place of a server that runs
@@ -220,6 +221,15 @@ impl BenchArgs {
         })
     }
 
+    /// Finds out before a benchmark that nothing could be written after it.
+    fn check_files(&self) -> Result<(), Error> {
+        let files = [&self.json, &self.csv, &self.html];
+        files
+            .into_iter()
+            .flatten()
+            .try_for_each(|file| check_writable(file, "--json, --csv, --html"))
+    }
+
     fn place(&self, positional: Option<&str>) -> Result<Place, Error> {
         if let Some(mongod) = &self.mongod {
             if self.connection.names_server() || positional.is_some() {
@@ -287,6 +297,7 @@ fn refuse_debug_build() -> Result<(), Error> {
 
 /// Measures, and shows what was found.
 pub(super) async fn run(args: BenchArgs) -> Result<ExitStatus, Error> {
+    args.check_files()?;
     if let Some(file) = &args.from_samples {
         return args.show(measured_before(file)?);
     }

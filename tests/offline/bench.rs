@@ -51,6 +51,8 @@ fn what_cannot_be_varied_is_named_with_what_may_be_meant() {
         (&["d", "--fresh"], "--mongod"),
         (&["d", "--", "--no-such-option"], "--no-such-option"),
         (&["--from-samples", "no/such/file"], "cannot be read"),
+        (&["d", "--html", "no/such/folder/b.html"], "could not be written"),
+        (&["d", "--search", "--mongod", "m", "--fresh", "--vary-server", "x=1"], "cannot be used"),
         (&["d", "--mongod", "m", "--tool", "no-such-program {uri} {dump}"], "no-such-program"),
     ] {
         let finished = bench(words);
