@@ -17,7 +17,9 @@ const DOTS_MAX: usize = 500;
 /// The page.
 pub fn page(comparison: &Comparison) -> String {
     let plots = FIGURES.iter().filter(|figure| {
-        comparison.cells.iter().any(|cell| cell.figures.contains_key(figure.name))
+        // Where all is zero there is nothing to see.
+        let found = comparison.cells.iter().filter_map(|cell| cell.figures.get(figure.name));
+        found.into_iter().any(|interval| interval.high > 0.0)
     });
     let plots = html! {
         @for figure in plots { (plot(figure, comparison)) }
@@ -162,7 +164,7 @@ fn searched(search: &SearchResult) -> Markup {
         p {
             b { (search.best) " workers" } " are the fastest"
             @if search.enough != search.best {
-                ", and " (search.enough) " are not known to be slower"
+                ", and as few as " (search.enough) " are not known to be slower"
             }
             @if let Some(adaptive) = search.adaptive {
                 "; restore itself finds " (within(adaptive, |ratio| format!("{ratio:.2}")))

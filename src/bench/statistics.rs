@@ -11,6 +11,9 @@ const RESAMPLES: usize = 10_000;
 /// Handle Outliers", 1993).
 pub const OUTLIER_SCORE: f64 = 3.5;
 
+/// Of fewer values one is always far from two that happen to be close.
+const OUTLIER_VALUES_MIN: usize = 5;
+
 /// What makes the median of absolute deviations comparable to a standard deviation.
 const OF_MEDIAN_DEVIATION: f64 = 0.6745;
 
@@ -104,7 +107,7 @@ fn between(median: f64, mut drawn: impl FnMut(&mut Vec<f64>) -> Option<f64>) -> 
 
 /// The places of values that do not belong to the rest, with their modified z-score.
 pub fn outliers(values: &[f64]) -> Vec<(usize, f64)> {
-    let Some(middle) = median(values).filter(|_| values.len() > 2) else {
+    let Some(middle) = median(values).filter(|_| values.len() >= OUTLIER_VALUES_MIN) else {
         return Vec::new();
     };
     let deviations: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
@@ -176,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_does_not_belong_is_found() {
-        assert_eq!(outliers(&[1.0, 1.1]), []);
+        assert_eq!(outliers(&[1.0, 1.01, 1.1]), []);
         assert_eq!(outliers(&[2.0; 5]), []);
         let found = outliers(&[10.0, 10.2, 9.9, 10.1, 30.0]);
         assert_eq!(found.len(), 1);

@@ -158,7 +158,7 @@ fn searched(search: &SearchResult) -> Vec<String> {
     lines.push(if best == enough {
         format!("best: {best} workers")
     } else {
-        format!("best: {best} workers; {enough} are not known to be slower")
+        format!("best: {best} workers; as few as {enough} are not known to be slower")
     });
     if let Some(adaptive) = search.adaptive {
         let ratio = between(adaptive, |ratio| format!("{ratio:.2}"));
