@@ -85,7 +85,8 @@ pub struct BenchArgs {
     ceiling_bytes: Option<usize>,
 
     /// Look for the best number of workers: double it while that helps, then closer
-    #[arg(long, help_heading = "What is compared", conflicts_with_all = ["vary", "tool", "vary_server"])]
+    #[arg(long, help_heading = "What is compared")]
+    #[arg(conflicts_with_all = ["vary", "tool", "vary_server"])]
     search: bool,
 
     /// The mongod to start for the benchmark on 127.0.0.1, in place of a server that runs

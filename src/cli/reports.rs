@@ -60,8 +60,8 @@ fn is_page(file: &Path) -> bool {
     matches!(ending.as_deref(), Some("html" | "htm"))
 }
 
-/// Finds out before a run that its report could not be written after it, to a file that one of these
-/// options names.
+/// Finds out before a run that its report could not be written after it, to a file that one of
+/// these options names.
 pub(super) fn check_writable(file: &Path, options: &str) -> Result<(), Error> {
     let is_new = !file.exists();
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
