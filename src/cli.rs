@@ -2,6 +2,7 @@
 //!
 //! The only user of clap and the only place that prints.
 
+pub mod bench;
 mod collections;
 mod configuration;
 pub mod connection;
@@ -56,6 +57,11 @@ enum Command {
     Survey(Box<survey::SurveyArgs>),
     Inspect(inspect::InspectArgs),
     Seed(Box<seed::SeedArgs>),
+    Bench(Box<bench::BenchArgs>),
+    #[command(hide = true)]
+    Ceiling(Box<bench::CeilingArgs>),
+    #[command(hide = true)]
+    Hold(bench::HoldArgs),
 }
 
 fn exit_table() -> String {
@@ -89,13 +95,17 @@ pub async fn run() -> ExitStatus {
         Command::Survey(args) => survey::run(*args).await,
         Command::Inspect(args) => inspect::run(args),
         Command::Seed(args) => seed::run(*args).await,
+        Command::Bench(args) => Box::pin(bench::run(*args)).await,
+        Command::Ceiling(args) => Box::pin(bench::run_ceiling(*args)).await,
+        Command::Hold(args) => Err(bench::hold(&args)),
     };
     outcome.unwrap_or_else(|error| refuse(speaker, &error))
 }
 
-/// Takes the words of `restore` as mongorestore does; those of other commands stay.
+/// Takes the words of `restore`, and of what is measured beside it, as mongorestore does; those of
+/// other commands stay.
 fn translate(mut words: Vec<OsString>) -> Result<(Vec<OsString>, Vec<String>), Error> {
-    if words.get(1).is_none_or(|command| command != "restore") {
+    if words.get(1).is_none_or(|command| command != "restore" && command != "ceiling") {
         return Ok((words, Vec::new()));
     }
     let translated = mongorestore::words::translate(words.split_off(2))?;

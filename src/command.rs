@@ -1,5 +1,6 @@
 //! Joins rooms into commands; knows no command-line syntax.
 
+pub mod bench;
 pub mod import;
 pub mod inspect;
 pub mod restore;

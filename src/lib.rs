@@ -61,6 +61,7 @@ pub mod report;
 pub mod exporter;
 
 // Commands with rooms of their own.
+pub mod bench;
 pub mod seed;
 
 // What programs use that restore dumps themselves.

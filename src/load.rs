@@ -26,6 +26,7 @@ mod prepare;
 mod pressure;
 mod rate_limit;
 pub mod rejects;
+pub mod replay;
 pub mod retry;
 mod run;
 mod salvage;

@@ -23,7 +23,12 @@ impl ReportArgs {
 
     /// Finds out before a restore that its report could not be written after it.
     pub(super) fn check(&self) -> Result<(), Error> {
-        self.report.iter().try_for_each(|file| check_writable(file))
+        self.report.iter().try_for_each(|file| check_writable(file, "--report"))
+    }
+
+    /// The first of the files.
+    pub(super) fn first(&self) -> Option<&PathBuf> {
+        self.report.first()
     }
 
     /// Writes the report to each of the files; one that cannot be written does not keep the others
@@ -51,7 +56,7 @@ pub(super) fn check_json(file: &Path) -> Result<(), Error> {
             .in_file(file)
             .hint("give --report a name that ends in .json"));
     }
-    check_writable(file)
+    check_writable(file, "--report")
 }
 
 /// Whether the ending of a name asks for a page.
@@ -60,15 +65,16 @@ fn is_page(file: &Path) -> bool {
     matches!(ending.as_deref(), Some("html" | "htm"))
 }
 
-/// Finds out before a run that its report could not be written after it.
-fn check_writable(file: &Path) -> Result<(), Error> {
+/// Finds out before a run that its report could not be written after it, to a file that one of
+/// these options names.
+pub(super) fn check_writable(file: &Path, options: &str) -> Result<(), Error> {
     let is_new = !file.exists();
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
     let checked = opened.and_then(|_| if is_new { std::fs::remove_file(file) } else { Ok(()) });
     checked.map_err(|error| {
         Error::new(ErrorKind::Usage, format!("the report could not be written: {error}"))
             .in_file(file)
-            .hint("nothing was restored; give --report a file in a folder that exists")
+            .hint(format!("nothing was restored; give {options} a file in a folder that exists"))
     })
 }
 

@@ -295,7 +295,7 @@ pub(super) fn write_concern(text: &str) -> Result<WriteConcern, String> {
 
 impl RestoreArgs {
     /// The arguments as options of the command; `warn` shows what is unsafe or without effect.
-    fn to_options(&self, warn: &dyn Fn(&str)) -> Result<RestoreOptions, Error> {
+    pub(super) fn to_options(&self, warn: &dyn Fn(&str)) -> Result<RestoreOptions, Error> {
         let (positional, dump) = split_positionals(&self.positionals)?;
         let source = self.source.source(dump)?;
         let input = if source.is_input() { StandardInput::Dump } else { StandardInput::Free };
@@ -334,6 +334,22 @@ impl RestoreArgs {
             mode: if self.dry_run { Mode::DryRun } else { Mode::Restore },
             told: self.told(),
         })
+    }
+
+    /// Refuses what would be an error after the command line, and what restores nothing.
+    pub(super) fn check_measurable(&self) -> Result<(), Error> {
+        let options = self.to_options(&|_| {})?;
+        options.check()?;
+        if options.mode == Mode::DryRun || self.resumption.resumes() {
+            let refused = "a restore that does nothing or goes on cannot be measured";
+            return Err(Error::new(ErrorKind::Usage, refused));
+        }
+        Ok(())
+    }
+
+    /// The first file that the report is written to.
+    pub(super) fn report_file(&self) -> Option<&PathBuf> {
+        self.reports.first()
     }
 
     fn selection(&self) -> Result<Selection, Error> {

@@ -42,6 +42,11 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 impl ResumptionArgs {
+    /// Whether an earlier restore is gone on with.
+    pub(super) fn resumes(&self) -> bool {
+        self.resume
+    }
+
     pub(super) fn ledger(&self) -> LedgerOptions {
         let place = match &self.ledger {
             Some(file) if file.as_os_str() == NONE => LedgerPlace::Nowhere,

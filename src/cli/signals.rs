@@ -17,6 +17,8 @@ pub(super) enum Voice {
     Restorm,
     /// In our own, as lines of JSON with the time since this moment.
     RestormJson(Instant),
+    /// In our own, of a benchmark.
+    Bench,
     /// In those of mongorestore.
     Mongorestore,
 }
@@ -26,6 +28,9 @@ impl Voice {
         match self {
             Self::Restorm | Self::RestormJson(_) => {
                 "stopping: finishing what is in flight; once more aborts".to_owned()
+            }
+            Self::Bench => {
+                "stopping: ending the run; once more ends the benchmark at once".to_owned()
             }
             Self::Mongorestore => {
                 format!("signal '{signal}' received; attempting to shut down")
@@ -38,6 +43,7 @@ impl Voice {
             Self::Restorm | Self::RestormJson(_) => {
                 "aborted; batches in flight are not accounted for".to_owned()
             }
+            Self::Bench => "aborted; the samples up to here are kept".to_owned(),
             Self::Mongorestore => {
                 format!("signal '{signal}' received; forcefully terminating")
             }
@@ -51,13 +57,13 @@ impl Voice {
                 let error = Error::new(ErrorKind::Interrupted, text);
                 Speaker::Json(began).refuse(&error, self.aborted());
             }
-            Self::Restorm | Self::Mongorestore => output::say(text),
+            Self::Restorm | Self::Bench | Self::Mongorestore => output::say(text),
         }
     }
 
     fn aborted(self) -> ExitStatus {
         match self {
-            Self::Restorm | Self::RestormJson(_) => ExitStatus::Interrupted,
+            Self::Restorm | Self::RestormJson(_) | Self::Bench => ExitStatus::Interrupted,
             Self::Mongorestore => ExitStatus::Stopped,
         }
     }

@@ -1,5 +1,6 @@
 //! Restores a dump: dump → plan → reader → batch → load → target → report.
 
+mod ceiling;
 mod existing;
 mod keeping;
 mod library;
@@ -43,6 +44,7 @@ pub use crate::target::mongo::merge::{ConnectionFlags, merge, wants_password};
 pub use crate::target::mongo::uri::{ServerUri, is_uri};
 pub use crate::target::mongo::{CommitQuorum, Connection, Journal, WriteConcern, key_is_encrypted};
 use crate::target::null::NullTarget;
+pub use ceiling::{CeilingReached, ceiling};
 pub use existing::OccupiedPolicy;
 pub use keeping::{LedgerOptions, LedgerPlace, Start};
 pub use library::Restore;

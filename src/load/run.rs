@@ -10,7 +10,7 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
 use crate::batch::{Batch, BufferPool};
-use crate::dump::inventory::{CollectionKind, Compression, Origin};
+use crate::dump::inventory::{Compression, Origin};
 use crate::error::{Error, ErrorKind};
 use crate::limits::{FAILURE_SHARE_DOCUMENTS, NARROWED_BYTES_MIN, QUEUE_BATCHES};
 use crate::load::gathered::Gathered;
@@ -18,16 +18,17 @@ use crate::load::ledger::Ledger;
 use crate::load::pacing::Pacing;
 use crate::load::prepare::with_retries;
 use crate::load::rejects::Rejects;
+use crate::load::replay;
 use crate::load::salvage::Salvage;
 use crate::load::settle::Settling;
 use crate::load::stages::Stages;
 use crate::load::{Assignment, Ending, FailureLimit, LoadSettings, Stop, Sums, Workers};
 use crate::memory::Budget;
 use crate::plan::users::Content;
-use crate::plan::{CollectionPlan, Creation, Insertion, RestorePlan, Validation};
+use crate::plan::{CollectionPlan, Creation, RestorePlan};
 use crate::report::format::{bytes, counted};
 use crate::report::{Event, Observer, Phase, PlannedCollection, Standing, Tally};
-use crate::target::{Insert, OnRefusal, Target, Validators};
+use crate::target::{Insert, Target};
 
 /// One run.
 pub(super) struct Run<T> {
@@ -542,19 +543,10 @@ impl<T: Target> Run<T> {
 
     /// How the documents of a collection are inserted.
     pub(super) fn insert(&self, collection: usize) -> Insert {
-        let plan = &self.plan.collections[collection];
-        // A server never bypasses the check of time-series buckets.
-        let bypasses = plan.validation == Validation::Bypassed
-            && plan.kind != CollectionKind::TimeSeries
-            && !self.validators_kept.load(Ordering::Relaxed);
+        let may_bypass = !self.validators_kept.load(Ordering::Relaxed);
         Insert {
             mode: self.settings.write_mode,
-            namespace: plan.data_namespace.clone(),
-            on_refusal: match plan.insertion {
-                Insertion::InOrder => OnRefusal::Stop,
-                Insertion::AnyOrder => OnRefusal::GoOn,
-            },
-            validators: if bypasses { Validators::Bypassed } else { Validators::Applied },
+            ..replay::insert_of(&self.plan.collections[collection], may_bypass)
         }
     }
 

@@ -28,7 +28,7 @@ const SCRIPT: &str = include_str!("html/script.js");
 /// What a browser may use of the page: this style and this script, by their SHA-256, and nothing
 /// from anywhere else.
 const POLICY: &str = "default-src 'none'; \
-    style-src 'sha256-u6mcF4a2Yr7Ie04+C5QPxXq3hu24zsvDczejYYlCCTg='; \
+    style-src 'sha256-aayZjdsowqL0XmueXQI28wAF6OeZ2uWdgDTkq7W0sRc='; \
     script-src 'sha256-cOjPLbbw873c8dhiiCEend5I4dkeKs8eSND667OT4vo='; \
     base-uri 'none'; form-action 'none'";
 
@@ -44,6 +44,33 @@ const TEXT_MAX: usize = 400;
 /// The report as an HTML document, of a size that does not grow with the number of collections.
 pub fn page(report: &Report) -> String {
     let title: Vec<_> = verdicts(report).iter().map(|verdict| verdict.loud).collect();
+    let body = html! {
+        (facts::header(report))
+        main {
+            (facts::balance(report))
+            (facts::phases(report))
+            (bound::bound(report))
+            (facts::figures(report))
+            (problems::sections(report))
+            @if let Some(verification) = &report.verification {
+                (verification::section_of(verification))
+            }
+            @if let Some(survey) = &report.survey {
+                (survey::before_and_after(survey))
+            }
+            (section("timeline", "Over time", &timeline::charts(report)))
+            (tables::collections(report))
+            (tables::indexes(report))
+            (problems::remarks(report))
+            (facts::settings(report))
+        }
+        (facts::footer(report))
+    };
+    document(&title.join(", "), &body)
+}
+
+/// A page that is complete in itself: the style, the script that sorts tables, and this body.
+pub fn document(title: &str, body: &Markup) -> String {
     let document = html! {
         (DOCTYPE)
         html lang="en" {
@@ -52,30 +79,11 @@ pub fn page(report: &Report) -> String {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (title.join(", ")) " · restorm" }
+                title { (title) " · restorm" }
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                (facts::header(report))
-                main {
-                    (facts::balance(report))
-                    (facts::phases(report))
-                    (bound::bound(report))
-                    (facts::figures(report))
-                    (problems::sections(report))
-                    @if let Some(verification) = &report.verification {
-                        (verification::section_of(verification))
-                    }
-                    @if let Some(survey) = &report.survey {
-                        (survey::before_and_after(survey))
-                    }
-                    (section("timeline", "Over time", &timeline::charts(report)))
-                    (tables::collections(report))
-                    (tables::indexes(report))
-                    (problems::remarks(report))
-                    (facts::settings(report))
-                }
-                (facts::footer(report))
+                (body)
                 script { (PreEscaped(SCRIPT)) }
             }
         }
@@ -83,7 +91,8 @@ pub fn page(report: &Report) -> String {
     document.into_string()
 }
 
-fn section(id: &str, title: &str, content: &Markup) -> Markup {
+/// A part of the page with its title.
+pub fn section(id: &str, title: &str, content: &Markup) -> Markup {
     html! {
         section id=(id) {
             h2 { (title) }

@@ -25,6 +25,7 @@ mod status;
 pub mod survey;
 pub mod uri;
 mod uuids;
+pub mod weight;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

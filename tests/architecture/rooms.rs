@@ -29,7 +29,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("load", &[VOCABULARY, FLOW]),
     ("seed", &[VOCABULARY, "dump"]),
-    ("command", &[VOCABULARY, FLOW, "load", "seed"]),
+    ("bench", &[VOCABULARY, FLOW, "load"]),
+    ("command", &[VOCABULARY, FLOW, "load", "seed", "bench"]),
     // Options carry values whose types belong to the rooms that act on them.
     ("cli", &[VOCABULARY, OF_OPTIONS, "command", "report", "exporter", "load::Stop"]),
     // The library shows what programs need at its root.
@@ -58,11 +59,12 @@ const CRATES: &[(&str, &[&str])] = &[
     ("futures_util", &["load", "target", "command::verify", "command::survey"]),
     ("rayon", &["load", "command", "seed"]),
     ("indicatif", &["report::progress"]),
-    ("maud", &["report::html"]),
+    ("maud", &["report::html", "bench::page"]),
+    ("nix", &["bench::process"]),
     ("prometheus_client", &["report::metrics"]),
     ("hyper", &["exporter"]),
     ("hyper_util", &["exporter"]),
-    ("strsim", &["plan", "cli::mongorestore"]),
+    ("strsim", &["plan", "cli::mongorestore", "cli::bench"]),
     ("walkdir", &["dump"]),
     ("percent_encoding", &["dump", "target"]),
     ("rpassword", &["cli::password"]),
@@ -73,7 +75,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("arrow_array", &["reader::columnar"]),
     ("parquet", &["reader::columnar"]),
     ("crc64fast", &["dump::archive"]),
-    ("rustix", &["dump::stream", "load::stages"]),
+    ("rustix", &["dump::stream", "load::stages", "bench::process"]),
     (
         "bson",
         &[
@@ -81,7 +83,8 @@ const CRATES: &[(&str, &[&str])] = &[
             "facts",
         ],
     ),
-    ("std::process::Command", &[]),
+    // Every run of a benchmark is a process of its own.
+    ("std::process::Command", &["bench::process", "bench::mongod"]),
     // A library neither prints nor ends the process that uses it.
     ("std::process::exit", &["cli"]),
     // A dump that is made may be written to standard output, which is its data.

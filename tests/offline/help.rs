@@ -7,7 +7,7 @@ use std::path::Path;
 const BLESS: &str = "RESTORM_BLESS";
 
 /// Each page of the manual and the words that show it.
-const PAGES: [(&str, &[&str]); 7] = [
+const PAGES: [(&str, &[&str]); 8] = [
     ("restorm.txt", &["--help"]),
     ("restore.txt", &["restore", "--help"]),
     ("import.txt", &["import", "--help"]),
@@ -15,6 +15,7 @@ const PAGES: [(&str, &[&str]); 7] = [
     ("survey.txt", &["survey", "--help"]),
     ("inspect.txt", &["inspect", "--help"]),
     ("seed.txt", &["seed", "--help"]),
+    ("bench.txt", &["bench", "--help"]),
 ];
 
 fn page(words: &[&str]) -> String {

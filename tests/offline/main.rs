@@ -6,6 +6,7 @@
 mod program;
 
 mod archive;
+mod bench;
 mod better;
 mod bound;
 mod broken;

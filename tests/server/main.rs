@@ -17,6 +17,7 @@ mod acknowledgement;
 mod archive;
 mod archive_special;
 mod auth;
+mod bench;
 mod better;
 mod bound;
 mod bytes;
