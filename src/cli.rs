@@ -17,6 +17,7 @@ mod namespaces;
 mod output;
 mod pace;
 mod password;
+pub mod probe;
 mod progress;
 mod refusals;
 mod reports;
@@ -56,6 +57,7 @@ enum Command {
     Verify(Box<verify::VerifyArgs>),
     Survey(Box<survey::SurveyArgs>),
     Inspect(inspect::InspectArgs),
+    Probe(Box<probe::ProbeArgs>),
     Seed(Box<seed::SeedArgs>),
     Bench(Box<bench::BenchArgs>),
     #[command(hide = true)]
@@ -94,6 +96,7 @@ pub async fn run() -> ExitStatus {
         Command::Verify(args) => verify::run(*args).await,
         Command::Survey(args) => survey::run(*args).await,
         Command::Inspect(args) => inspect::run(args),
+        Command::Probe(args) => probe::run(*args).await,
         Command::Seed(args) => seed::run(*args).await,
         Command::Bench(args) => Box::pin(bench::run(*args)).await,
         Command::Ceiling(args) => Box::pin(bench::run_ceiling(*args)).await,

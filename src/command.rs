@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod import;
 pub mod inspect;
+pub mod probe;
 pub mod restore;
 pub mod seed;
 pub mod survey;

@@ -62,6 +62,7 @@ pub mod exporter;
 
 // Commands with rooms of their own.
 pub mod bench;
+pub mod probe;
 pub mod seed;
 
 // What programs use that restore dumps themselves.

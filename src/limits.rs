@@ -405,6 +405,57 @@ pub const TIMELINE_POINTS_MAX: usize = 3600;
 /// Seconds over which the sustained peak is taken: longer than a checkpoint's write burst.
 pub const PEAK_WINDOW_SECONDS: u64 = 30;
 
+/// Connections of a probe, unless it is told: what a web application's pools come to.
+pub const PROBE_CONNECTIONS: u32 = 150;
+
+/// The most connections that may be asked for: TCP has no more ports to one address.
+pub const PROBE_CONNECTIONS_MAX: u32 = 65_000;
+
+/// Steps of a ramp, unless it is told: two for each doubling of 16, and enough for a curve.
+pub const PROBE_STEPS: u32 = 8;
+
+/// The most steps of a ramp; a step has a line in the report.
+pub const PROBE_STEPS_MAX: u32 = 200;
+
+/// How long a probe takes, without setting up connections, unless it is told.
+pub const PROBE_DURATION: Duration = Duration::from_secs(60);
+
+/// New connections of a probe in a second, unless it is told. A server starts a thread for each,
+/// and its queue of those that are not taken yet holds 128 on older systems.
+pub const PROBE_CONNECT_RATE: u32 = 500;
+
+/// The share of the time between two paced requests within which each is moved, unless it is told:
+/// enough that connections do not fall into step.
+pub const PROBE_JITTER: f64 = 0.2;
+
+/// How long a probe waits for an answer before its connection counts as broken: longer than any
+/// queue of thousands of requests takes.
+pub const PROBE_ANSWER_WITHIN: Duration = Duration::from_secs(30);
+
+/// How long looking at a collection may take; a random sample of a large one reads much of it.
+pub const PROBE_LOOK_WITHIN: Duration = Duration::from_secs(600);
+
+/// `_id`s that are read of a collection whose `_id`s are no range: 100 000 of 12 bytes are some
+/// megabytes, and more than a cache hides.
+pub const PROBE_IDS_MAX: i64 = 100_000;
+
+/// Documents in a batch when a probe fills its collection: half a megabyte of points.
+pub const PROBE_SEED_BATCH: usize = 10_000;
+
+/// Files that are open besides the connections: standard streams, the event queue, those of a
+/// runtime, and a report.
+pub const PROBE_OTHER_FILES: u64 = 64;
+
+/// The first and the longest wait before a lost connection is opened again.
+pub const PROBE_BACKOFF: (Duration, Duration) =
+    (Duration::from_millis(100), Duration::from_secs(2));
+
+/// How often a connection is tried while connections are set up.
+pub const PROBE_CONNECT_ATTEMPTS: u32 = 4;
+
+/// How often a probe tells how it stands.
+pub const PROBE_TELL_INTERVAL: Duration = Duration::from_secs(5);
+
 const _: () = assert!(BATCH_BYTES_DEFAULT >= LARGE_DOCUMENT_BYTES);
 const _: () = assert!(ARCHIVE_WAITING_BYTES_MAX >= DOCUMENT_BYTES_MAX);
 const _: () = assert!(BATCH_BYTES_MAX + COMMAND_OVERHEAD_BYTES < DOCUMENT_BYTES_MAX);

@@ -16,6 +16,7 @@ pub mod lost;
 pub mod metrics;
 pub mod mongorestore;
 pub mod observers;
+pub mod probe;
 pub mod progress;
 mod pulse;
 pub mod rate;
@@ -33,6 +34,7 @@ pub use event::{
 };
 pub use metrics::Metrics;
 pub use observers::Observers;
+pub use probe::ProbeReport;
 pub use progress::Progress;
 pub use survey::{BeforeAndAfter, Survey, SurveyReport};
 pub use tally::Tally;

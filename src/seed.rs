@@ -10,7 +10,7 @@ mod fields;
 pub mod like;
 pub mod making;
 mod parallel;
-mod random;
+pub(crate) mod random;
 mod shape;
 pub mod spec;
 mod text;

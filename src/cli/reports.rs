@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::error::{Error, ErrorKind};
-use crate::report::{Report, html, json};
+use crate::report::{ProbeReport, Report, html, json};
 
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct ReportArgs {
@@ -31,6 +31,17 @@ impl ReportArgs {
         self.report.first()
     }
 
+    /// Writes the report of a probe to each of the files.
+    pub(super) fn write_probe(&self, report: &ProbeReport) -> Result<(), Error> {
+        let write = |file: &PathBuf| {
+            let is_page = is_page(file);
+            let text = if is_page { html::probe_page(report) } else { json::render(report)? };
+            written(file, &text).map_err(|error| error.hint("the probe itself has ended"))
+        };
+        let written: Vec<_> = self.report.iter().map(write).collect();
+        written.into_iter().collect()
+    }
+
     /// Writes the report to each of the files; one that cannot be written does not keep the others
     /// from being written.
     pub(super) fn write(&self, report: &Report) -> Result<(), Error> {
@@ -41,17 +52,20 @@ impl ReportArgs {
 
 fn write(file: &Path, report: &Report) -> Result<(), Error> {
     let text = if is_page(file) { html::page(report) } else { json::render(report)? };
+    written(file, &text).map_err(|error| error.hint("the restore itself has ended as shown above"))
+}
+
+fn written(file: &Path, text: &str) -> Result<(), Error> {
     std::fs::write(file, text).map_err(|error| {
         Error::new(ErrorKind::Internal, format!("the report cannot be written: {error}"))
             .in_file(file)
-            .hint("the restore itself has ended as shown above")
     })
 }
 
 /// The same for a report that is JSON and never a page.
 pub(super) fn check_json(file: &Path) -> Result<(), Error> {
     if is_page(file) {
-        let refused = "only the report of a restore can be a page; this one is JSON";
+        let refused = "only the report of a restore or a probe can be a page; this one is JSON";
         return Err(Error::new(ErrorKind::Usage, refused)
             .in_file(file)
             .hint("give --report a name that ends in .json"));

@@ -101,6 +101,23 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
+/// A latency in three digits: `420 µs`, `12.3 ms`, `1.20 s`.
+pub fn latency(seconds: f64) -> String {
+    // What would be rounded to 1000 belongs to the next unit.
+    let (value, unit) = match seconds {
+        0.0 => return "0 ms".to_owned(),
+        seconds if seconds < 0.000_999_5 => return format!("{:.0} µs", seconds * 1e6),
+        seconds if seconds < 0.999_5 => (seconds * 1000.0, "ms"),
+        seconds => (seconds, "s"),
+    };
+    let decimals = match value {
+        value if value < 9.995 => 2,
+        value if value < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$} {unit}")
+}
+
 /// A stretch of time that is awaited, in whole seconds.
 pub fn remaining(time: Duration) -> String {
     if time < Duration::from_millis(9950) {

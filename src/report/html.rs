@@ -8,6 +8,8 @@ mod axis;
 mod bound;
 mod chart;
 mod facts;
+mod plot;
+mod probe;
 mod problems;
 mod survey;
 mod tables;
@@ -18,9 +20,11 @@ use std::time::Duration;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::report::format::{cut, duration, one_line};
+use crate::report::format::{cut, duration, latency, one_line};
 use crate::report::text::verdicts;
 use crate::report::value::Report;
+
+pub use probe::page as probe_page;
 
 const STYLE: &str = include_str!("html/style.css");
 const SCRIPT: &str = include_str!("html/script.js");
@@ -113,23 +117,6 @@ fn swatch(class: &str) -> Markup {
 /// A name or message of any origin, in one line of bearable length.
 fn words(text: &str) -> String {
     cut(&one_line(text), TEXT_MAX)
-}
-
-/// A latency in three digits: `420 µs`, `12.3 ms`, `1.20 s`.
-fn latency(seconds: f64) -> String {
-    // What would be rounded to 1000 belongs to the next unit.
-    let (value, unit) = match seconds {
-        0.0 => return "0 ms".to_owned(),
-        seconds if seconds < 0.000_999_5 => return format!("{:.0} µs", seconds * 1e6),
-        seconds if seconds < 0.999_5 => (seconds * 1000.0, "ms"),
-        seconds => (seconds, "s"),
-    };
-    let decimals = match value {
-        value if value < 9.995 => 2,
-        value if value < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.decimals$} {unit}")
 }
 
 /// A stretch of time: in three digits where it is short, else in its two largest units.

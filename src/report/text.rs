@@ -1,5 +1,6 @@
 //! The report for people: a verdict, what it rests on, and the exit status.
 
+pub(super) mod probe;
 pub(super) mod special;
 pub(super) mod survey;
 mod table;
@@ -16,10 +17,13 @@ use crate::report::format::{
 };
 use crate::report::latency::Quantiles;
 use crate::report::lost::Lost;
+use crate::report::probe::ProbeReport;
 use crate::report::survey::SurveyReport;
 use crate::report::value::{CollectionState, Outcome, Report, Skipped};
 use crate::report::verification::VerifyReport;
 use crate::report::workers::WorkersReport;
+
+pub use probe::meaning as probe_meaning;
 
 /// The width of the labels on the left.
 const LABEL_COLUMNS: usize = 11;
@@ -84,6 +88,13 @@ pub fn summary(report: &Report, style: &Style) -> String {
 pub fn surveyed(report: &SurveyReport, style: &Style) -> String {
     let mut summary = Summary { text: String::new(), style: *style };
     summary.stock(report);
+    summary.text
+}
+
+/// The report of a probe over several lines, the last with its line end.
+pub fn probed(report: &ProbeReport, style: &Style) -> String {
+    let mut summary = Summary { text: String::new(), style: *style };
+    summary.probe(report);
     summary.text
 }
 

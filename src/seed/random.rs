@@ -7,29 +7,29 @@ const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 /// (OOPSLA 2014), with the constants of Vigna's public-domain `splitmix64.c`. A state is one
 /// number, so starting anew for each document costs nothing.
 #[derive(Clone, Debug)]
-pub(super) struct SplitMix64 {
+pub(crate) struct SplitMix64 {
     state: u64,
 }
 
 impl SplitMix64 {
-    pub(super) fn new(state: u64) -> Self {
+    pub(crate) fn new(state: u64) -> Self {
         Self { state }
     }
 
     /// The start of the numbered one of many sequences.
-    pub(super) fn nth(stream: u64, number: u64) -> Self {
+    pub(crate) fn nth(stream: u64, number: u64) -> Self {
         Self::new(mix(stream.wrapping_add(number.wrapping_mul(GAMMA))))
     }
 
     /// The next 64 random bits.
-    pub(super) fn draw(&mut self) -> u64 {
+    pub(crate) fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GAMMA);
         mix(self.state)
     }
 
     /// A number below the bound, by multiplication rather than division; the bias of at most
     /// bound / 2^32 does not matter here.
-    pub(super) fn below(&mut self, bound: u32) -> u32 {
+    pub(crate) fn below(&mut self, bound: u32) -> u32 {
         let product = (self.draw() >> 32) * u64::from(bound);
         (product >> 32) as u32
     }
@@ -42,7 +42,7 @@ impl SplitMix64 {
 
     /// A number from 0 to below 1, of 53 random bits.
     #[expect(clippy::cast_precision_loss, reason = "a double holds 53 bits")]
-    pub(super) fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.draw() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 

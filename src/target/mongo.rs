@@ -48,6 +48,7 @@ use crate::target::{
 
 pub use commit_quorum::CommitQuorum;
 pub use connect::{Connection, Journal, WriteConcern, key_is_encrypted};
+pub(crate) use connect::{driver_options, hint_of_outage};
 
 /// A server or cluster.
 #[derive(Clone, Debug)]

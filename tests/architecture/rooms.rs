@@ -30,7 +30,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("load", &[VOCABULARY, FLOW]),
     ("seed", &[VOCABULARY, "dump"]),
     ("bench", &[VOCABULARY, FLOW, "load"]),
-    ("command", &[VOCABULARY, FLOW, "load", "seed", "bench"]),
+    // It speaks to servers itself, over connections that the driver does not give; where they are
+    // and how one logs in is the target's to know.
+    ("probe", &[VOCABULARY, "report", "load::Stop", "seed::random", "target::mongo"]),
+    ("command", &[VOCABULARY, FLOW, "load", "seed", "bench", "probe"]),
     // Options carry values whose types belong to the rooms that act on them.
     ("cli", &[VOCABULARY, OF_OPTIONS, "command", "report", "exporter", "load::Stop"]),
     // The library shows what programs need at its root.
@@ -38,7 +41,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("main", &["cli"]),
 ];
 
-const OF_OPTIONS: &str = "dump::Compression | dump::writer::Existing | seed";
+const OF_OPTIONS: &str = "dump::Compression | dump::writer::Existing | seed | probe";
 const METADATA: &str = "dump::metadata | dump::CollectionMetadata";
 const INDEX: &str = "dump::IndexSpec";
 const VOCABULARY: &str =
@@ -75,12 +78,19 @@ const CRATES: &[(&str, &[&str])] = &[
     ("arrow_array", &["reader::columnar"]),
     ("parquet", &["reader::columnar"]),
     ("crc64fast", &["dump::archive"]),
-    ("rustix", &["dump::stream", "load::stages", "bench::process"]),
+    ("rustix", &["dump::stream", "load::stages", "bench::process", "probe::files"]),
+    ("rustls", &["probe::wire"]),
+    ("tokio_rustls", &["probe::wire"]),
+    ("hmac", &["probe::wire::scram"]),
+    ("md5", &["probe::wire::scram"]),
+    ("pbkdf2", &["probe::wire::scram"]),
+    ("sha2", &["probe::wire::scram"]),
+    ("stringprep", &["probe::wire::scram"]),
     (
         "bson",
         &[
             "dump", "reader", "batch", "plan", "target", "load", "seed", "command", "report",
-            "facts",
+            "facts", "probe",
         ],
     ),
     // Every run of a benchmark is a process of its own.

@@ -7,13 +7,14 @@ use std::path::Path;
 const BLESS: &str = "RESTORM_BLESS";
 
 /// Each page of the manual and the words that show it.
-const PAGES: [(&str, &[&str]); 8] = [
+const PAGES: [(&str, &[&str]); 9] = [
     ("restorm.txt", &["--help"]),
     ("restore.txt", &["restore", "--help"]),
     ("import.txt", &["import", "--help"]),
     ("verify.txt", &["verify", "--help"]),
     ("survey.txt", &["survey", "--help"]),
     ("inspect.txt", &["inspect", "--help"]),
+    ("probe.txt", &["probe", "--help"]),
     ("seed.txt", &["seed", "--help"]),
     ("bench.txt", &["bench", "--help"]),
 ];

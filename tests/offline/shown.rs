@@ -79,7 +79,11 @@ fn a_comparison_and_a_survey_have_no_page() {
         let more = ["--uri", "mongodb://127.0.0.1:1/", "--report", "run.html"];
         let finished = run(&[line, &more].concat());
         assert_eq!(finished.status, Some(2), "{}", finished.stderr);
-        assert!(finished.stderr.contains("only the report of a restore"), "{}", finished.stderr);
+        assert!(
+            finished.stderr.contains("only the report of a restore or a probe"),
+            "{}",
+            finished.stderr
+        );
     }
     assert!(!of_clone("testdata/run.html").exists());
 }

@@ -31,7 +31,7 @@ pub(super) fn header(report: &Report) -> Markup {
     }
 }
 
-fn tone(paint: Paint) -> &'static str {
+pub(super) fn tone(paint: Paint) -> &'static str {
     match paint {
         Paint::Good => "good",
         Paint::Doubtful => "doubtful",
@@ -282,7 +282,7 @@ pub(super) fn settings(report: &Report) -> Markup {
     section("settings", "Settings and sides", &content)
 }
 
-fn setting(option: &OptionValue) -> Markup {
+pub(super) fn setting(option: &OptionValue) -> Markup {
     html! {
         dt { code { "--" (words(&option.name)) } }
         dd { code { (words(&option.value)) } }

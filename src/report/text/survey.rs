@@ -296,7 +296,11 @@ fn total_row(survey: &Survey) -> [String; 8] {
 
 /// The cells in columns: the name to the left and cut to what is left of the width, the rest to
 /// the right.
-fn aligned<const N: usize>(rows: &[[String; N]], width: usize, gap: &str) -> Vec<String> {
+pub(super) fn aligned<const N: usize>(
+    rows: &[[String; N]],
+    width: usize,
+    gap: &str,
+) -> Vec<String> {
     let widest = |column: usize| rows.iter().map(|row| columns(&row[column])).max().unwrap_or(0);
     let widths: Vec<_> = (1..N).map(widest).collect();
     let taken: usize = widths.iter().map(|width| width + gap.len()).sum::<usize>() + 2;

@@ -201,16 +201,10 @@ fn parse_object(text: &str) -> Result<WriteConcern, Error> {
 impl MongoTarget {
     /// Connects, asks the server what it is, and says clearly when that fails.
     pub async fn connect(connection: &Connection) -> Result<(Self, ServerFacts), Error> {
-        let uri = merge(Some(&connection.uri), &ConnectionFlags::default())?;
-        check_files(&uri)?;
+        let (uri, mut options) = driver_options(&connection.uri).await?;
         let secrets = uri.secrets();
         let not_usable = |error: &mongodb::error::Error| not_usable(error, &secrets);
-        let mut options =
-            ClientOptions::parse(uri.to_text()).await.map_err(|error| not_usable(&error))?;
-        options.app_name = Some("restorm".to_owned());
         options.max_pool_size = Some(connection.connections_max);
-        options.server_selection_timeout.get_or_insert(CONNECT_TIMEOUT);
-        trust_what_the_system_trusts(&mut options);
         let description = describe(&options.hosts);
         let write_concern = write_concern_of(connection, &options)?;
         let otherwise = by_sha_256(&options);
@@ -336,6 +330,23 @@ impl MongoTarget {
     }
 }
 
+/// A connection string in its parts, and what the driver makes of it: hosts that were looked up,
+/// login, TLS and timeouts.
+///
+/// # Errors
+///
+/// Where the string or a file that it names cannot be used, or its hosts are not found.
+pub(crate) async fn driver_options(uri: &str) -> Result<(ServerUri, ClientOptions), Error> {
+    let uri = merge(Some(uri), &ConnectionFlags::default())?;
+    check_files(&uri)?;
+    let parsed = ClientOptions::parse(uri.to_text()).await;
+    let mut options = parsed.map_err(|error| not_usable(&error, &uri.secrets()))?;
+    options.app_name = Some("restorm".to_owned());
+    options.server_selection_timeout.get_or_insert(CONNECT_TIMEOUT);
+    trust_what_the_system_trusts(&mut options);
+    Ok((uri, options))
+}
+
 /// The write concern of all writes: what was asked for, else what the connection string says, else
 /// a majority.
 fn write_concern_of(
@@ -444,7 +455,7 @@ fn trust_what_the_system_trusts(options: &mut ClientOptions) {
 }
 
 /// What may be wrong where no server could be used.
-fn hint_of_outage(message: &str, uri: &ServerUri) -> &'static str {
+pub(crate) fn hint_of_outage(message: &str, uri: &ServerUri) -> &'static str {
     let has_tls = uri.is_srv() || uri.tls() == Some(true);
     if message.contains("UnknownIssuer") || message.contains("CaUsedAsEndEntity") {
         return "the server's certificate is not signed by a CA that is trusted; name its CA with \
