@@ -107,7 +107,7 @@ mod tests {
             let intended = Duration::from_millis(10) * number;
             let sent = free_at.max(intended);
             let stalls =
-                sent < Duration::from_secs(5) && sent + millisecond * 10 > Duration::from_secs(5);
+                sent < Duration::from_secs(5) && sent + millisecond * 10 >= Duration::from_secs(5);
             let answered = if stalls { sent + Duration::from_secs(1) } else { sent + millisecond };
             free_at = answered;
             account.answered(Operation::Read, Moments { intended, sent, answered }, end);

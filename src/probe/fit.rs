@@ -24,16 +24,23 @@ pub(super) fn fit(steps: &[ProbeStep]) -> Option<Fit> {
     if is_paced { Some(line_and_ceiling(&points)) } else { universal_scalability(&points) }
 }
 
+/// How far below the line a ceiling lies at least; less is noise of a line without one.
+const CEILING_MAX: f64 = 0.98;
+
 /// Tries every place for the bend: a line through the points before it, their mean after it.
 fn line_and_ceiling(points: &[(f64, f64)]) -> Fit {
-    let tried = (1..=points.len()).map(|bend| {
+    let tried = (1..=points.len()).filter_map(|bend| {
         let (below, above) = points.split_at(bend);
         let products: f64 = below.iter().map(|point| point.0 * point.1).sum();
         let squares: f64 = below.iter().map(|point| point.0 * point.0).sum();
         let sum: f64 = above.iter().map(|point| point.1).sum();
         #[expect(clippy::cast_precision_loss, reason = "a few")]
         let ceiling = (!above.is_empty()).then(|| sum / above.len() as f64);
-        Fit::LineAndCeiling { per_connection: products / squares, ceiling, r_squared: 0.0 }
+        let per_connection = products / squares;
+        let on_line = points.last().map_or(0.0, |last| last.0 * per_connection);
+        ceiling
+            .is_none_or(|ceiling| ceiling < on_line * CEILING_MAX)
+            .then_some(Fit::LineAndCeiling { per_connection, ceiling, r_squared: 0.0 })
     });
     let best = tried.min_by(|one, other| missed(one, points).total_cmp(&missed(other, points)));
     let best =

@@ -80,9 +80,9 @@ mod tests {
         let mut random = SplitMix64::new(1);
         let drawn: Vec<_> = (0..10_000).map(|_| mix.at(random.unit())).collect();
         let count = |wanted| drawn.iter().filter(|one| **one == wanted).count();
-        assert!((900..1100).contains(&count(Operation::Insert)));
-        assert!((2850..3150).contains(&count(Operation::Update)));
-        assert!((5850..6150).contains(&count(Operation::Read)));
+        assert!((880..1120).contains(&count(Operation::Insert)));
+        assert!((2800..3200).contains(&count(Operation::Update)));
+        assert!((5800..6200).contains(&count(Operation::Read)));
     }
 
     #[test]

@@ -266,7 +266,33 @@ mod tests {
     #[test]
     fn a_ramp_is_a_table_with_its_knee() {
         let text = probed(&samples::paced(), &STYLE);
-        let expected = "";
+        let expected = concat!(
+            "Probed with failures: at most 24,500 reads/s, with 4,000 connections\n",
+            "\n",
+            "  server     db1:27017, server 8.0.4\n",
+            "  collection seed.points\n",
+            "  load       10 a second from each connection; 100 % reads; 100,000 _ids, all of a range\n",
+            "  time       33 s\n",
+            "\n",
+            "  connections  asked/s  achieved/s      p50      p90      p99    p99.9     max  misses  errors\n",
+            "  1,000         10,000       9,990  2.00 ms  4.00 ms  16.0 ms  40.0 ms  100 ms       0       0\n",
+            "  2,000         20,000      19,950  2.00 ms  4.00 ms  16.0 ms  40.0 ms  100 ms       0       0\n",
+            "  4,000         40,000      24,500  2.00 ms  4.00 ms  16.0 ms  40.0 ms  100 ms       2       3\n",
+            "\n",
+            "  latencies  from the moment a request was due to its answer, which corrects for coordinated\n",
+            "             omission\n",
+            "  service    p50 1.00 ms, p99 8.00 ms, longest 50.0 ms in the last step, from sending to the answer\n",
+            "  knee       2,000 connections got what they asked for, 19,950 reads/s; 4,000 fell behind\n",
+            "  curve      min(aN, C) with a = 9.98/s, C = 24,500/s; R² = 0.999\n",
+            "\n",
+            "  trouble    with 4,000 connections\n",
+            "    155,000 requests were due and never sent, because earlier ones had no answer\n",
+            "    3 connections lost, 2 opened again\n",
+            "    3 × connection lost: the connection broke: connection reset by peer <b>\n",
+            "  notes      the server takes 12 more connections\n",
+            "\n",
+            "  exit       3: all steps were held, and some requests or connections failed\n",
+        );
         assert_eq!(text, expected, "{text}");
     }
 
@@ -276,7 +302,10 @@ mod tests {
         assert!(text.starts_with("Interrupted: at most 24,500 reads/s, with 4,000 connections\n"));
         assert!(text.contains("flat out; 100 % reads; 100,000 _ids, a sample"), "{text}");
         assert!(text.contains("\n  4,000              -      24,500"), "{text}");
-        assert!(text.contains("σ = 2.000e-4") && text.contains("highest at 9,998"), "{text}");
+        assert!(
+            text.contains("σ = 2.000e-4") && text.contains("highest at\n             9,998"),
+            "{text}"
+        );
         assert!(text.contains("2,000 connections with 19,950 reads/s came within"), "{text}");
         assert!(text.ends_with("130: interrupted; the steps so far are reported\n"), "{text}");
     }
