@@ -86,6 +86,16 @@ mod tests {
     }
 
     #[test]
+    fn the_schema_of_probes_knows_every_field() {
+        let validator = validator_of(include_str!("../../docs/probe.schema.json"));
+        for report in
+            [crate::report::probe::samples::paced(), crate::report::probe::samples::flat_out()]
+        {
+            every_field_is_known_by(&validator, &rendered(&report));
+        }
+    }
+
+    #[test]
     fn the_schema_of_comparisons_knows_every_field() {
         let different = verifications::report(verifications::different());
         every_field_is_known_by(&verify_validator(), &different);

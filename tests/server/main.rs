@@ -44,6 +44,7 @@ mod pacing;
 mod passing;
 mod preflight;
 mod preserve_uuid;
+mod probe;
 mod recompression;
 mod rejects;
 mod replica_set;

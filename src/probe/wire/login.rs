@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bson::spec::BinarySubtype;
-use bson::{Binary, RawDocument, RawDocumentBuf, rawdoc};
+use bson::{Binary, RawBson, RawDocument, RawDocumentBuf, rawdoc};
 use mongodb::options::{AuthMechanism, Credential};
 use rustls::crypto::ring::default_provider;
 
 use crate::error::{Error, ErrorKind};
 use crate::probe::wire::scram::{Mechanism, Secret};
-use crate::probe::wire::{Failure, Link, whole};
+use crate::probe::wire::{Failure, Link};
 
 /// Random bytes in the client's part of the nonce, as many as the driver takes.
 const NONCE_BYTES: usize = 32;
@@ -122,10 +122,14 @@ async fn scram(
     };
     let answer = link.ask_owned(&command, within).await?;
     let (message, expected) = secret.last(&nonce, &payload_of(&answer)?).map_err(Failure::Login)?;
-    let id = whole(&answer, "conversationId").unwrap_or(1);
+    // Servers want it back in the type in which they gave it.
+    let id = match answer.get("conversationId") {
+        Ok(Some(id)) => RawBson::from(id),
+        Ok(None) | Err(_) => RawBson::Int32(1),
+    };
     let go_on = |text: &str| -> RawDocumentBuf {
         rawdoc! {
-            "saslContinue": 1, "conversationId": id, "payload": payload(text), "$db": source,
+            "saslContinue": 1, "conversationId": id.clone(), "payload": payload(text), "$db": source,
         }
     };
     let answer = link.ask_owned(&go_on(&message), within).await?;
