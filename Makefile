@@ -19,7 +19,7 @@ SECONDS ?= 600
 KILLS ?= 200
 SOAK_SEEDS ?= 3000
 
-.PHONY: help demo build test test-matrix sim mangle fuzz soak lint check bench reproduce-sink docs clean
+.PHONY: help demo build test test-matrix sim mangle fuzz soak lint check bench reproduce-restore reproduce-sink reproduce-reads docs clean
 
 help: ## List these targets
 	@sed -n 's/^\([a-z-]*\): .*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
@@ -64,8 +64,14 @@ check: lint test ## What CI runs: lint and test
 bench: ## Measure restores; arguments in ARGS, such as ARGS="--case gzip --rounds 5"
 	@$(PYTHON) scripts/bench.py $(ARGS)
 
+reproduce-restore: ## Restore 20 collections with and without the journal: ARGS=--full for all of it
+	@$(PYTHON) scripts/reproduce.py restore $(ARGS)
+
 reproduce-sink: ## Write 71-byte documents for ten minutes and look for losses: ARGS="--rate flat-out"
 	@$(PYTHON) scripts/reproduce.py sink $(ARGS)
+
+reproduce-reads: ## Read random documents over more and more connections: ARGS=--full for all of it
+	@$(PYTHON) scripts/reproduce.py reads $(ARGS)
 
 docs: ## Build the documentation of the library, target/doc/restorm
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps

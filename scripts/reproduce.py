@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""Runs again what a study measured that restorm is held against.
+"""Runs again what the three studies measured that restorm is held against.
 
+    restore     20 collections of 10.24 million documents, with and without waiting for the journal,
+                and with mongorestore where it is on the PATH
     sink        documents of 71 bytes for ten minutes, with live metrics, latencies, a survey
                 before and after, and a check that nothing was lost
+    reads       100 000 points written in unordered batches of 10 000, then random reads by `_id`,
+                flat out and paced, over more and more connections
 
 Each runs on servers of its own on this machine, prints its commands as a user would type them, and
-keeps reports and raw data in docs/benchmarks/<date>-<name>.
+keeps reports and raw data in docs/benchmarks/<date>-<name>. `--full` takes the size of the study
+itself; without it, the run fits a small machine.
 
 Linux only; Python 3.8 or newer, standard library only.
 """
@@ -60,6 +65,11 @@ class Reproduction:
         if process.wait() != 0:
             sys.exit(f"ended with status {process.returncode}")
 
+    def reports(self, name):
+        """The options that keep both forms of a report."""
+        return [word for form in ["json", "html"] for word in
+                ["--report", self.out / f"{name}.{form}"]]
+
     def keep(self, server):
         """Writes down what was run where."""
         facts = {
@@ -79,6 +89,23 @@ def mongod_path():
     """The mongod that tests and benchmarks use."""
     words = [sys.executable, str(bench.CLONE / "scripts" / "mongod.py"), "path"]
     return subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+
+
+def restore(task):
+    """20 collections into fresh servers, with and without the journal."""
+    scale = 1.0 if task.options.full else task.options.scale or 0.02
+    dump, mongod = task.work / "dump", mongod_path()
+    words = [bench.RESTORM, "seed", "--out", dump, "--collections", 20]
+    task.run([*words, "--documents", 10_240_000, "--scale", scale], "make the dump")
+    words = [bench.RESTORM, "bench", dump, "--mongod", mongod, "--fresh"]
+    words += ["--vary", "journal=on,off", "--rounds", task.options.rounds]
+    if shutil.which("mongorestore"):
+        words += ["--tool", "mongorestore"]
+    for form in ["json", "csv", "html"]:
+        words += [f"--{form}", task.out / f"bench.{form}"]
+    words += ["--samples", task.out / "samples.jsonl"]
+    task.run(words, "restore it again and again, each time into a new server")
+    task.keep(mongod)
 
 
 def sink(task):
@@ -105,6 +132,21 @@ def sink(task):
         sys.exit("documents were lost")
 
 
+def reads(task):
+    """Random reads by `_id` over more and more connections."""
+    duration = task.options.duration or ("10m" if task.options.full else "2m")
+    with bench.server() as facts:
+        words = [bench.RESTORM, "probe", "--uri", facts["uri"], "--seed-documents", 100_000]
+        flat = [*words, "--duration", task.options.duration or "1m"]
+        task.run([*flat, "--connections", 150, *task.reports("flat")], "flat out")
+        ramp = [*words, "--ramp", "1..300", "--duration", duration]
+        task.run([*ramp, *task.reports("flat-ramp")], "flat out, over more and more connections")
+        paced = [*words, "--ramp", f"150..{task.options.connections}", "--rate-per-connection", 10]
+        paced += ["--duration", duration]
+        task.run([*paced, *task.reports("paced")], "ten reads a second from each connection")
+        task.keep(mongod_path())
+
+
 def scrape(process, kept):
     """Asks for the metrics every few seconds until the process ends."""
     def ask():
@@ -128,7 +170,12 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["sink"])
+    parser.add_argument("what", choices=["restore", "sink", "reads"])
+    parser.add_argument("--full", action="store_true", help="the size of the study itself")
+    parser.add_argument("--scale", type=float, help="share of the study's documents (restore)")
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each kind (default 5)")
+    parser.add_argument("--connections", type=int, default=10_000,
+                        help="the most connections of the paced ramp (default 10000)")
     parser.add_argument("--duration", help="how long to write or read, such as 10m")
     parser.add_argument("--rate", choices=["study", "flat-out"], default="study",
                         help="how fast the sink writes (default: as the study did)")
@@ -138,7 +185,7 @@ def main():
     subprocess.run(["cargo", "build", "--release", "--locked"], cwd=bench.CLONE, check=True)
     task = Reproduction(options.what, options)
     try:
-        {"sink": sink}[options.what](task)
+        {"restore": restore, "sink": sink, "reads": reads}[options.what](task)
     finally:
         shutil.rmtree(task.work, ignore_errors=True)
 
