@@ -12,6 +12,7 @@ pub mod import;
 mod indexes;
 pub mod inspect;
 mod metrics;
+pub mod mongoimport;
 pub mod mongorestore;
 mod namespaces;
 mod output;
@@ -72,11 +73,14 @@ fn exit_table() -> String {
 
 /// Parses the command line and runs it.
 ///
-/// Under the name `mongorestore` the program is that one.
+/// Under the names `mongorestore` and `mongoimport` the program is that one.
 pub async fn run() -> ExitStatus {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     if mongorestore::is_meant(words.first()) {
         return mongorestore::run(words.split_off(1)).await;
+    }
+    if mongoimport::is_meant(words.first()) {
+        return mongoimport::run(words.split_off(1)).await;
     }
     let speaker = Speaker::of(&words, Instant::now());
     let (words, notes) = match translate(words) {

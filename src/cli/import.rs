@@ -13,7 +13,7 @@ use crate::cli::output;
 use crate::cli::progress::ProgressArgs;
 use crate::cli::refusals::RefusalArgs;
 use crate::cli::reports::ReportArgs;
-use crate::cli::restore::{at_most, batch_bytes, size, style, write_concern};
+use crate::cli::restore::{Said, at_most, batch_bytes, size, style, write_concern};
 use crate::cli::signals::{self, Voice};
 use crate::cli::tables::TableArgs;
 use crate::command::import::{ImportOptions, TextInput, import};
@@ -28,6 +28,7 @@ use crate::limits::{
     CREATES_AHEAD, TEXT_PARSERS_MAX, WORKERS_MAX,
 };
 use crate::namespace::Namespace;
+use crate::report::mongorestore::Level;
 use crate::report::{Observer, OptionValue, Progress, Report, Verbosity, text};
 
 /// The database that mongoimport imports into where none is named.
@@ -315,6 +316,20 @@ impl ImportArgs {
         self.workers.map_or(LoadSettings::default().workers, Workers::Fixed)
     }
 
+    /// How much the log under another name shows.
+    pub(super) fn level(&self) -> Level {
+        match (self.quiet, self.verbose) {
+            (true, _) => Level::Quiet,
+            (false, 0) => Level::Normal,
+            (false, _) => Level::Verbose,
+        }
+    }
+
+    /// Writes the report where that was asked for.
+    pub(super) fn write_report(&self, report: &Report) -> Result<(), Error> {
+        self.reports.write(report)
+    }
+
     fn verbosity(&self) -> Verbosity {
         if self.verbose > 0 { Verbosity::Verbose } else { Verbosity::Normal }
     }
@@ -360,20 +375,31 @@ pub(super) async fn run(args: ImportArgs) -> Result<ExitStatus, Error> {
             output::say(&format!("warning: {text}"));
         }
     };
-    let options = args.to_options(&warn)?;
-    args.reports.check()?;
     let progress = Arc::new(args.progress(began));
-    let screen = Arc::clone(&progress);
+    let (screen, observer) = (Arc::clone(&progress), Arc::clone(&progress));
     let tell = move |line: &str| screen.tell(line);
+    let said = Said { voice: Voice::Restorm, warn: &warn, tell };
+    let imported = import_with(&args, observer, said, began).await;
+    progress.finish();
+    show(&args, &imported?)
+}
+
+/// Runs the command and tells an observer.
+pub(super) async fn import_with<F: Fn(&str) + Send + 'static>(
+    args: &ImportArgs,
+    observer: Arc<dyn Observer>,
+    Said { voice, warn, tell }: Said<'_, F>,
+    began: Instant,
+) -> Result<Report, Error> {
+    let options = args.to_options(warn)?;
+    args.reports.check()?;
     let serving = args.metrics.serve().await?;
     serving.place().iter().for_each(|place| tell(place));
     let stop = Stop::new();
-    signals::listen(stop.clone(), Voice::Restorm, tell);
-    let observer: Arc<dyn Observer> = Arc::clone(&progress) as _;
+    signals::listen(stop.clone(), voice, tell);
     let imported = import(&options, serving.beside(observer), stop.clone(), began).await;
     serving.end(imported.is_ok(), &stop).await;
-    progress.finish();
-    show(&args, &imported?)
+    imported
 }
 
 fn show(args: &ImportArgs, report: &Report) -> Result<ExitStatus, Error> {

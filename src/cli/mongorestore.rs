@@ -17,7 +17,7 @@ use std::time::Instant;
 use clap::error::{ContextKind, ContextValue, ErrorKind as ClapErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser};
 
-use crate::cli::mongorestore::options::OPTIONS;
+use crate::cli::mongorestore::options::{OPTIONS, PeerOption};
 use crate::cli::mongorestore::words::translate;
 use crate::cli::output;
 use crate::cli::restore::{self, RestoreArgs, Said, Shown};
@@ -27,7 +27,7 @@ use crate::command::restore::Restored;
 use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::report::Report;
-use crate::report::mongorestore::{Level, Log};
+use crate::report::mongorestore::{Level, Log, Tool};
 
 /// The version of mongorestore whose behaviour this is.
 const PEER_VERSION: &str = "100.18.0";
@@ -50,8 +50,13 @@ fn command() -> clap::Command {
 
 /// Whether the program was called by this name.
 pub(super) fn is_meant(program: Option<&OsString>) -> bool {
+    is_called(program, "mongorestore")
+}
+
+/// Whether the program was called by a name.
+pub(in crate::cli) fn is_called(program: Option<&OsString>, wanted: &str) -> bool {
     let name = program.and_then(|program| Path::new(program).file_stem());
-    name == Some(OsStr::new("mongorestore"))
+    name == Some(OsStr::new(wanted))
 }
 
 /// Runs a command line, without the name of the program, and shows what came of it.
@@ -123,27 +128,37 @@ fn parse(words: Vec<OsString>) -> Result<Parsed, Error> {
         Ok(line) => Ok(Parsed::Run(Box::new(line), translated.notes)),
         Err(error) => match error.kind() {
             ClapErrorKind::DisplayHelp => Ok(Parsed::Told(error.to_string())),
-            ClapErrorKind::DisplayVersion => Ok(Parsed::Told(version())),
+            ClapErrorKind::DisplayVersion => Ok(Parsed::Told(version(Tool::Mongorestore))),
             _ => Err(told(&error)),
         },
     }
 }
 
-/// The version as mongorestore tells it, with our own beside it.
-fn version() -> String {
+/// The version as a tool of MongoDB tells it, with our own beside it.
+pub(in crate::cli) fn version(tool: Tool) -> String {
     let (own, os, arch) = (env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH);
-    format!("mongorestore version: {PEER_VERSION} (restorm {own})\n   os: {os}\n   arch: {arch}\n")
+    let name = tool.name();
+    format!("{name} version: {PEER_VERSION} (restorm {own})\n   os: {os}\n   arch: {arch}\n")
 }
 
 /// What clap has against a line, in mongorestore's words where it has some.
 pub(super) fn told(error: &clap::Error) -> Error {
+    told_by(error, &Line::command(), &OPTIONS)
+}
+
+/// What clap has against a line of a tool with this command and these options, in the tool's words.
+pub(in crate::cli) fn told_by(
+    error: &clap::Error,
+    command: &clap::Command,
+    options: &[PeerOption],
+) -> Error {
     if error.kind() == ClapErrorKind::UnknownArgument
         && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg)
         && let Some(name) = word.strip_prefix("--")
     {
         let name = name.split('=').next().unwrap_or(name);
         let unknown = Error::new(ErrorKind::Usage, format!("unknown option `{name}`"));
-        return match nearest(name) {
+        return match nearest(name, command, options) {
             Some(near) => unknown.hint(format!("did you mean --{near}?")),
             None => unknown,
         };
@@ -156,10 +171,10 @@ pub(super) fn told(error: &clap::Error) -> Error {
 }
 
 /// The option whose name is nearest, if any is near.
-fn nearest(name: &str) -> Option<String> {
-    let (command, wanted) = (Line::command(), name.to_ascii_lowercase());
+fn nearest(name: &str, command: &clap::Command, options: &[PeerOption]) -> Option<String> {
+    let wanted = name.to_ascii_lowercase();
     let ours = command.get_arguments().filter_map(clap::Arg::get_long).map(str::to_owned);
-    let theirs = OPTIONS.iter().map(|option| option.long.to_owned());
+    let theirs = options.iter().map(|option| option.long.to_owned());
     theirs
         .chain(ours)
         .map(|known| (strsim::levenshtein(&wanted, &known.to_ascii_lowercase()), known))
@@ -177,11 +192,11 @@ fn level(shown: Shown) -> Level {
 }
 
 fn log(level: Level) -> Log {
-    Log::new(Box::new(std::io::stderr()), level)
+    Log::new(Tool::Mongorestore, Box::new(std::io::stderr()), level)
 }
 
-/// Shows an error before a restore, or instead of one.
-fn refuse(log: &Log, error: &Error) -> ExitStatus {
+/// Shows an error before a run, or instead of one.
+pub(in crate::cli) fn refuse(log: &Log, error: &Error) -> ExitStatus {
     let text = match error.hint_text() {
         Some(hint) => format!("{error}; {hint}"),
         None => error.to_string(),
@@ -189,7 +204,7 @@ fn refuse(log: &Log, error: &Error) -> ExitStatus {
     match error.kind() {
         ErrorKind::Usage => {
             log.fail(&format!("error parsing command line options: {text}"));
-            log.fail("try 'mongorestore --help' for more information");
+            log.fail(&format!("try '{} --help' for more information", log.tool().name()));
         }
         ErrorKind::Connect => log.fail(&format!("error connecting to host: {text}")),
         _ => {

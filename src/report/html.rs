@@ -32,7 +32,7 @@ const SCRIPT: &str = include_str!("html/script.js");
 /// What a browser may use of the page: this style and this script, by their SHA-256, and nothing
 /// from anywhere else.
 const POLICY: &str = "default-src 'none'; \
-    style-src 'sha256-aayZjdsowqL0XmueXQI28wAF6OeZ2uWdgDTkq7W0sRc='; \
+    style-src 'sha256-vDHK8XI5OUZLobdbfcuwgjlmDQdhjvYzZHY3prEuG/w='; \
     script-src 'sha256-cOjPLbbw873c8dhiiCEend5I4dkeKs8eSND667OT4vo='; \
     base-uri 'none'; form-action 'none'";
 

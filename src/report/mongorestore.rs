@@ -1,9 +1,11 @@
-//! The lines that mongorestore writes, made from events: scripts that look for them go on.
+//! The lines that mongorestore and mongoimport write, made from events: scripts that look for them
+//! go on.
 //!
 //! Every line is a time, a tabulator and a sentence. Errors are written even where nothing else is
 //! wanted; what mongorestore repeats for each refused document is written for the first few.
 
 mod grid;
+mod import;
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,6 +23,34 @@ use crate::report::tally::Tally;
 use crate::report::tally::collection::CollectionTally;
 use crate::report::value::{Outcome, Report};
 
+/// Whose lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// Those of mongorestore.
+    Mongorestore,
+    /// Those of mongoimport.
+    Mongoimport,
+}
+
+impl Tool {
+    /// The name of the program.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mongorestore => "mongorestore",
+            Self::Mongoimport => "mongoimport",
+        }
+    }
+
+    /// The last line of every run.
+    fn total(self, done: u64, failed: u64) -> String {
+        let (past, present) = match self {
+            Self::Mongorestore => ("restored", "restore"),
+            Self::Mongoimport => ("imported", "import"),
+        };
+        format!("{done} document(s) {past} successfully. {failed} document(s) failed to {present}.")
+    }
+}
+
 /// How much is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -32,14 +62,16 @@ pub enum Level {
     Verbose,
 }
 
-/// An observer that writes a run down in mongorestore's words.
+/// An observer that writes a run down in the words of another tool.
 pub struct Log {
+    tool: Tool,
     level: Level,
     state: Arc<Mutex<State>>,
     pulse: Mutex<Option<Pulse>>,
 }
 
 struct State {
+    tool: Tool,
     out: Box<dyn Write + Send>,
     tally: Tally,
     /// Refused documents written so far, for each collection.
@@ -50,10 +82,15 @@ struct State {
 
 impl Log {
     /// Writes to `out`; what cannot be written is lost, because a closed log must not end a run.
-    pub fn new(out: Box<dyn Write + Send>, level: Level) -> Self {
-        let state =
-            State { out, tally: Tally::default(), rejections: Vec::new(), shown: Vec::new() };
-        Self { level, state: Arc::new(Mutex::new(state)), pulse: Mutex::new(None) }
+    pub fn new(tool: Tool, out: Box<dyn Write + Send>, level: Level) -> Self {
+        let (tally, rejections, shown) = (Tally::default(), Vec::new(), Vec::new());
+        let state = State { tool, out, tally, rejections, shown };
+        Self { tool, level, state: Arc::new(Mutex::new(state)), pulse: Mutex::new(None) }
+    }
+
+    /// Whose lines are written.
+    pub fn tool(&self) -> Tool {
+        self.tool
     }
 
     /// Writes how far the run is every few seconds from now on until its end, whether or not
@@ -109,14 +146,14 @@ impl Log {
         }
         if self.level > Level::Quiet || report.exit_status != ExitStatus::Restored {
             let balance = report.balance;
-            let restored = balance.inserted + balance.already_there;
-            state.line(&total(restored, balance.rejected + balance.unsent));
+            let done = balance.inserted + balance.updated + balance.already_there;
+            state.line(&self.tool.total(done, balance.rejected + balance.unsent));
         }
     }
 
     /// Writes the counts of a run that did not begin.
     pub fn end_without_documents(&self) {
-        self.say(&total(0, 0));
+        self.say(&self.tool.total(0, 0));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -127,11 +164,6 @@ impl Log {
 /// A log stays usable after a panic elsewhere: every line leaves it whole.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The last line of every run.
-fn total(restored: u64, failed: u64) -> String {
-    format!("{restored} document(s) restored successfully. {failed} document(s) failed to restore.")
 }
 
 impl Observer for Log {
@@ -159,6 +191,9 @@ impl State {
 
     /// What is said of an event.
     fn lines_of(&mut self, event: &Event, level: Level) -> Vec<String> {
+        if self.tool == Tool::Mongoimport {
+            return self.lines_of_import(event, level);
+        }
         match event {
             Event::CollectionFailed { collection, error } => {
                 vec![format!("Failed: {}: error restoring: {error}", self.name(*collection))]
@@ -356,7 +391,7 @@ mod tests {
     /// What is written of these events, without the times.
     fn written(level: Level, events: &[Event], finish: impl Fn(&Log)) -> Vec<String> {
         let paper = Paper::default();
-        let log = Log::new(Box::new(paper.clone()), level);
+        let log = Log::new(Tool::Mongorestore, Box::new(paper.clone()), level);
         for event in events {
             log.observe(Duration::from_secs(1), event);
         }
@@ -430,7 +465,7 @@ mod tests {
     /// What is written of a run that stands still after its first documents, for a while.
     fn written_while_still(events: &[Event], last: &[Event]) -> Vec<String> {
         let paper = Paper::default();
-        let log = Log::new(Box::new(paper.clone()), Level::Normal);
+        let log = Log::new(Tool::Mongorestore, Box::new(paper.clone()), Level::Normal);
         for event in events {
             log.observe(Duration::ZERO, event);
         }

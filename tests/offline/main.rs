@@ -24,6 +24,7 @@ mod inspect_json;
 mod killed;
 mod mangling;
 mod mixed_schema;
+mod mongoimport;
 mod mongorestore;
 mod options;
 mod salvage;

@@ -123,7 +123,7 @@ fn a_login_is_made_on_each_connection() {
         let admin = server.client().database("admin");
         runtime().block_on(async { admin.run_command(command).await }).expect("a user");
         let address = server.uri().trim_start_matches("mongodb://");
-        let uri = format!("mongodb://{user}:p%20w%3Ad@{}", address);
+        let uri = format!("mongodb://{user}:p%20w%3Ad@{address}");
         let uri = match uri.split_once("/?") {
             Some((host, options)) => format!("{host}/?authSource=admin&{options}"),
             None => format!("{}/?authSource=admin", uri.trim_end_matches('/')),

@@ -44,7 +44,7 @@ pub enum Answer {
     Refused(&'static str),
 }
 
-const fn option(
+pub(in crate::cli) const fn option(
     long: &'static str,
     short: Option<char>,
     takes: Takes,
@@ -53,7 +53,7 @@ const fn option(
     PeerOption { long, short, takes, answer }
 }
 
-const KERBEROS: &str = "Kerberos (GSSAPI) is not built in; \
+pub(in crate::cli) const KERBEROS: &str = "Kerberos (GSSAPI) is not built in; \
                         log in with SCRAM, X.509, PLAIN (LDAP) or OIDC";
 
 const GONE: &str = "mongorestore has not written to data files since version 3.0; \

@@ -1,8 +1,8 @@
-//! Turns words as mongorestore takes them into words that clap takes.
+//! Turns words as the tools of MongoDB take them into words that clap takes.
 //!
-//! The two differ in small rules: mongorestore counts `-v=2`, reads `-h` as the host, lets the last
-//! of several values count, and takes an empty text for none.
-//! What is not an option of mongorestore passes through as it is.
+//! The two differ in small rules: mongorestore and mongoimport count `-v=2`, read `-h` as the host,
+//! let the last of several values count, and take an empty text for none.
+//! What is not an option of theirs passes through as it is.
 
 use std::ffi::{OsStr, OsString};
 use std::iter::Peekable;
@@ -23,9 +23,18 @@ pub(crate) struct Translated {
     pub(crate) notes: Vec<String>,
 }
 
-/// Translates words, without the name of the program and of the command.
+/// Translates words of mongorestore, without the name of the program and of the command.
 pub(crate) fn translate(words: Vec<OsString>) -> Result<Translated, Error> {
+    translate_of(&[&OPTIONS, &GONE_FLAGS], words)
+}
+
+/// Translates words of a tool that has these options.
+pub(in crate::cli) fn translate_of(
+    options: &'static [&'static [PeerOption]],
+    words: Vec<OsString>,
+) -> Result<Translated, Error> {
     let mut translator = Translator {
+        options,
         rest: words.into_iter().peekable(),
         words: Vec::new(),
         notes: Vec::new(),
@@ -44,16 +53,8 @@ pub(crate) fn translate(words: Vec<OsString>) -> Result<Translated, Error> {
     Ok(translator.finish())
 }
 
-/// The option of this long name.
-pub(crate) fn find(long: &str) -> Option<&'static PeerOption> {
-    OPTIONS.iter().chain(&GONE_FLAGS).find(|option| option.long == long)
-}
-
-fn find_short(short: char) -> Option<&'static PeerOption> {
-    OPTIONS.iter().find(|option| option.short == Some(short))
-}
-
 struct Translator {
+    options: &'static [&'static [PeerOption]],
     rest: Peekable<std::vec::IntoIter<OsString>>,
     /// The words, each with the option that it is of.
     words: Vec<(Option<&'static str>, OsString)>,
@@ -63,6 +64,14 @@ struct Translator {
 }
 
 impl Translator {
+    fn find(&self, is_meant: impl Fn(&PeerOption) -> bool) -> Option<&'static PeerOption> {
+        self.options.iter().copied().flatten().find(|option| is_meant(option))
+    }
+
+    fn find_short(&self, short: char) -> Option<&'static PeerOption> {
+        self.find(|option| option.short == Some(short))
+    }
+
     fn take(&mut self, word: OsString) -> Result<(), Error> {
         let Some(text) = word.to_str() else {
             self.words.push((None, word));
@@ -73,12 +82,12 @@ impl Translator {
                 Some((name, value)) => (name, Some(OsString::from(value))),
                 None => (long, None),
             };
-            if let Some(option) = find(name).filter(|option| self.is_meant(option, value.as_ref()))
-            {
+            let option = self.find(|option| option.long == name);
+            if let Some(option) = option.filter(|option| self.is_meant(option, value.as_ref())) {
                 return self.option(option, &format!("--{name}"), value);
             }
         } else if let Some(cluster) = text.strip_prefix('-').filter(|cluster| !cluster.is_empty()) {
-            if cluster.starts_with(|short| find_short(short).is_some()) {
+            if cluster.starts_with(|short| self.find_short(short).is_some()) {
                 return self.cluster(cluster);
             }
         } else if text.is_empty() {
@@ -98,7 +107,7 @@ impl Translator {
     fn cluster(&mut self, cluster: &str) -> Result<(), Error> {
         let mut rest = cluster;
         while let Some(short) = rest.chars().next() {
-            let Some(option) = find_short(short) else {
+            let Some(option) = self.find_short(short) else {
                 return Err(usage(format!("unknown option `{short}' in `-{cluster}'")));
             };
             rest = &rest[short.len_utf8()..];
@@ -238,7 +247,10 @@ fn number(long: &str, value: OsString) -> Result<OsString, Error> {
         }
         // No collection in parallel is one after the other; without a worker mongorestore restores
         // nothing and calls it success.
-        "numParallelCollections" | "numInsertionWorkersPerCollection" => number.max(1),
+        "numParallelCollections"
+        | "numInsertionWorkersPerCollection"
+        | "numInsertionWorkers"
+        | "numDecodingWorkers" => number.max(1),
         "batchSize" if number < 0 => {
             return Err(usage("a batch cannot have a negative number of documents"));
         }

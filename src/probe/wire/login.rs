@@ -129,7 +129,8 @@ async fn scram(
     };
     let go_on = |text: &str| -> RawDocumentBuf {
         rawdoc! {
-            "saslContinue": 1, "conversationId": id.clone(), "payload": payload(text), "$db": source,
+            "saslContinue": 1, "conversationId": id.clone(),
+            "payload": payload(text), "$db": source,
         }
     };
     let answer = link.ask_owned(&go_on(&message), within).await?;

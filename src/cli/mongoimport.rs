@@ -1,0 +1,132 @@
+//! The program under the name `mongoimport`: its words, its lines and its exit codes.
+//!
+//! The work is that of `restorm import`; [`options`] lists what becomes of each option.
+
+pub mod options;
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::error::ErrorKind as ClapErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser};
+
+use crate::cli::import::{self, ImportArgs};
+use crate::cli::mongoimport::options::OPTIONS;
+use crate::cli::mongorestore::words::translate_of;
+use crate::cli::mongorestore::{is_called, refuse, told_by, version};
+use crate::cli::output;
+use crate::cli::restore::Said;
+use crate::cli::signals::Voice;
+use crate::error::Error;
+use crate::exit::ExitStatus;
+use crate::report::Report;
+use crate::report::mongorestore::{Level, Log, Tool};
+
+/// The code that lines have which are no documents: that of the server's `InvalidBSON`.
+const INVALID_BSON: i32 = 22;
+
+/// Import JSON, CSV or TSV into MongoDB, as mongoimport does
+#[derive(Debug, Parser)]
+#[command(name = "mongoimport", version, max_term_width = 100)]
+struct Line {
+    #[command(flatten)]
+    import: ImportArgs,
+}
+
+fn command() -> clap::Command {
+    Line::command().override_usage("mongoimport [OPTIONS] [URI] [FILE]...")
+}
+
+/// Whether the program was called by this name.
+pub(super) fn is_meant(program: Option<&OsString>) -> bool {
+    is_called(program, "mongoimport")
+}
+
+/// What a command line asks for.
+enum Parsed {
+    /// An import, and what should be said before it.
+    Run(Box<Line>, Vec<String>),
+    /// A text on standard output.
+    Told(String),
+}
+
+/// Runs a command line, without the name of the program, and shows what came of it.
+pub(super) async fn run(words: Vec<OsString>) -> ExitStatus {
+    let began = Instant::now();
+    let new_log = |level| Log::new(Tool::Mongoimport, Box::new(std::io::stderr()), level);
+    let (line, notes) = match parse(words) {
+        Ok(Parsed::Run(line, notes)) => (line, notes),
+        Ok(Parsed::Told(text)) => {
+            output::data(&text);
+            return ExitStatus::Restored;
+        }
+        Err(error) => return refuse(&new_log(Level::Normal), &error),
+    };
+    let args = line.import;
+    let log = Arc::new(new_log(args.level()));
+    for note in &notes {
+        log.say(note);
+    }
+    let (observer, teller, warner) = (Arc::clone(&log), Arc::clone(&log), Arc::clone(&log));
+    let said = Said {
+        voice: Voice::Mongorestore,
+        warn: &|text| warner.say(&format!("WARNING: {text}")),
+        tell: move |line: &str| teller.say(line),
+    };
+    log.keep_showing();
+    let imported = import::import_with(&args, observer, said, began).await;
+    log.stop_showing();
+    match imported {
+        Ok(report) => {
+            log.end(&report);
+            match args.write_report(&report) {
+                Ok(()) => status(&report),
+                Err(error) => refuse(&log, &error),
+            }
+        }
+        Err(error) => refuse(&log, &error),
+    }
+}
+
+fn parse(words: Vec<OsString>) -> Result<Parsed, Error> {
+    let translated = translate_of(&[&OPTIONS], words)?;
+    let program = [OsString::from("mongoimport")];
+    let words = program.into_iter().chain(defaults(&translated.words)).chain(translated.words);
+    let parsed =
+        command().try_get_matches_from(words).and_then(|matches| Line::from_arg_matches(&matches));
+    match parsed {
+        Ok(line) => Ok(Parsed::Run(Box::new(line), translated.notes)),
+        Err(error) => match error.kind() {
+            ClapErrorKind::DisplayHelp => Ok(Parsed::Told(error.to_string())),
+            ClapErrorKind::DisplayVersion => Ok(Parsed::Told(version(Tool::Mongoimport))),
+            _ => Err(told_by(&error, &Line::command(), &OPTIONS)),
+        },
+    }
+}
+
+/// What mongoimport does unless it is told, where `restorm import` does something else: a cell that
+/// is not of its column's type ends the import.
+fn defaults(words: &[OsString]) -> Option<OsString> {
+    let has = |wanted: &str| {
+        words.iter().any(|word| word.to_str().is_some_and(|word| word.starts_with(wanted)))
+    };
+    let is_table = has("--type=csv") || has("--type=tsv");
+    (is_table && !has("--parseGrace") && !has("--parse-grace")).then(|| "--parseGrace=stop".into())
+}
+
+/// mongoimport ends with 0 although the server refused documents, and with 1 where a line could not
+/// be read, as after everything else.
+fn status(report: &Report) -> ExitStatus {
+    match report.exit_status {
+        ExitStatus::Restored => ExitStatus::Restored,
+        ExitStatus::Failures if unreadable(report) == 0 => ExitStatus::Restored,
+        _ => ExitStatus::Stopped,
+    }
+}
+
+/// Lines and rows that were no documents.
+fn unreadable(report: &Report) -> u64 {
+    let failures = report.collections.iter().flat_map(|collection| &collection.failures);
+    failures.filter(|failure| failure.code == INVALID_BSON).map(|failure| failure.count).sum()
+}
