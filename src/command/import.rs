@@ -132,7 +132,7 @@ impl Prepared<'_> {
         let keeps = facts.keeps_zero_timestamps();
         let settings = LoadSettings {
             zero_timestamps: if keeps { ZeroTimestamps::Kept } else { ZeroTimestamps::Detoured },
-            ..self.options.settings
+            ..self.options.settings.clone()
         };
         let rejects = self.rejects(&plan)?;
         let has_version = facts.topology != Topology::Null;

@@ -418,8 +418,14 @@ impl Summary {
             0 => String::new(),
             updated => format!(" + {} updated", count(updated)),
         };
+        let deleted = match (balance.deleted, balance.not_found) {
+            (0, 0) => String::new(),
+            (deleted, not_found) => {
+                format!(" + {} deleted + {} not found", count(deleted), count(not_found))
+            }
+        };
         let line = format!(
-            "{} read {} {} inserted{updated} + {} already there + {} rejected + {} unsent",
+            "{} read {} {} inserted{updated}{deleted} + {} already there + {} rejected + {} unsent",
             count(balance.read),
             if report.is_balanced { "=" } else { "is NOT" },
             count(balance.inserted),
@@ -516,6 +522,10 @@ fn documents(report: &Report) -> String {
         format!("{} inserted", counted(report.balance.inserted, "document", "documents"));
     if report.balance.updated > 0 {
         told = format!("{told}, {} updated", count(report.balance.updated));
+    }
+    if report.balance.deleted + report.balance.not_found > 0 {
+        let (deleted, not_found) = (report.balance.deleted, report.balance.not_found);
+        told = format!("{told}, {} deleted, {} not found", count(deleted), count(not_found));
     }
     match report.balance.already_there {
         0 => told,
