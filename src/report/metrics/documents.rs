@@ -78,8 +78,8 @@ impl Families {
         );
         registry.register(
             "documents",
-            "Documents by what became of them: inserted, updated, deleted, not_found, already_there, \
-             rejected, unsent",
+            "Documents by what became of them: inserted, updated, deleted, not_found, \
+             already_there, rejected, unsent",
             families.documents.clone(),
         );
         registry.register_with_unit(
