@@ -265,6 +265,30 @@ fn each_document_deletes_one_stored_at_most() {
 }
 
 #[test]
+fn deletes_by_other_fields_are_not_sent_again() {
+    let server = Server::private(&["--setParameter", "enableTestCommands=1"]);
+    let line = "{\"_id\":1,\"a\":1}\n";
+    for (keys, status, left) in [("_id", 0, 1), ("a", 1, 2)] {
+        server.run("shop", doc! { "dropDatabase": 1 });
+        let there = vec![doc! { "_id": 1, "a": 1 }, doc! { "_id": 2, "a": 1 }];
+        server.run("shop", doc! { "insert": "orders", "documents": there });
+        let data = doc! { "failCommands": ["delete"], "closeConnection": true };
+        let mode = doc! { "times": 1 };
+        let fail = doc! { "configureFailPoint": "failCommand", "mode": mode, "data": data };
+        server.run("admin", fail);
+        let arguments = ["-d", "shop", "-c", "orders", "--mode", "delete", "--upsertFields", keys];
+        let (finished, report) = import(&server, &arguments, line);
+        assert_eq!(finished.status, Some(status), "{keys}: {}", finished.stderr);
+        assert_eq!(report["balance"]["deleted"], u64::from(status == 0), "{keys}");
+        assert_eq!(report["balance"]["unsent"], u64::from(status == 1), "{keys}");
+        assert_eq!(report["is_balanced"], true, "{keys}");
+        assert_eq!(stored(&server.client(), "shop", "orders").len(), left, "{keys}");
+        let says = finished.stderr.contains("not known which documents were deleted");
+        assert_eq!(says, status == 1, "{keys}: {}", finished.stderr);
+    }
+}
+
+#[test]
 fn a_key_that_looks_like_an_operator_is_a_value() {
     let there = [doc! { "_id": 1, "a": 5 }, doc! { "_id": 2, "a": { "$gt": 1 } }];
     let line = "{\"a\":{\"$gt\":1}}\n";
