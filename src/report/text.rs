@@ -515,9 +515,8 @@ fn changed(balance: &Balance, sign: &str) -> String {
         (balance.deleted, "deleted"),
         (balance.not_found, "not found"),
     ];
-    let changed = changed.iter().filter(|(documents, _)| *documents > 0);
-    let told = changed.map(|(documents, what)| format!("{sign} {} {what}", count(*documents)));
-    told.collect::<Vec<_>>().concat()
+    let changed = changed.into_iter().filter(|(documents, _)| *documents > 0);
+    changed.map(|(documents, what)| [sign, " ", &count(documents), " ", what].concat()).collect()
 }
 
 /// The documents that arrived, in a few words.
