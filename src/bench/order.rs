@@ -1,25 +1,20 @@
 //! Orders that look random and depend on their seed alone.
 
-/// The generator `splitmix64` of Steele, Lea and Flood (OOPSLA 2014), with the constants of Vigna's
-/// public-domain version of it.
+use crate::seed::random::SplitMix64;
+
+/// The generator of everything that is made up, under the name of what it is for here.
 #[derive(Clone, Debug)]
-pub struct Random {
-    state: u64,
-}
+pub struct Random(SplitMix64);
 
 impl Random {
     /// The numbers of this seed.
     pub fn new(seed: u64) -> Self {
-        Self { state: seed }
+        Self(SplitMix64::new(seed))
     }
 
     /// The next 64 random bits.
     pub fn draw(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
+        self.0.draw()
     }
 
     /// A number below a bound, which is at least one.

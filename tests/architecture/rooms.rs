@@ -29,7 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("load", &[VOCABULARY, FLOW]),
     ("seed", &[VOCABULARY, "dump"]),
-    ("bench", &[VOCABULARY, FLOW, "load"]),
+    ("bench", &[VOCABULARY, FLOW, "load", "seed::random"]),
     // It speaks to servers itself, over connections that the driver does not give; where they are
     // and how one logs in is the target's to know.
     ("probe", &[VOCABULARY, "report", "load::Stop", "seed::random", "target::mongo"]),
