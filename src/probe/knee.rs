@@ -2,9 +2,6 @@
 
 use crate::report::probe::{Knee, ProbeStep};
 
-/// A step that achieves less than this share of what was asked has fallen behind.
-const KEPT_UP: f64 = 0.95;
-
 /// A step that achieves this share of the most has come as far as it goes.
 const NEAR_MOST: f64 = 0.9;
 
@@ -21,7 +18,7 @@ pub(super) fn knee(steps: &[ProbeStep]) -> Option<Knee> {
         return None;
     }
     if steps.iter().any(|step| step.asked_per_second.is_some()) {
-        let behind = steps.iter().position(|step| has_fallen_behind(step))?;
+        let behind = steps.iter().position(|step| step.has_fallen_behind())?;
         let kept = steps.get(behind.checked_sub(1)?)?;
         return Some(Knee {
             connections: kept.connections,
@@ -36,10 +33,6 @@ pub(super) fn knee(steps: &[ProbeStep]) -> Option<Knee> {
         achieved_per_second: near.achieved_per_second,
         fell_behind_at: None,
     })
-}
-
-fn has_fallen_behind(step: &ProbeStep) -> bool {
-    step.asked_per_second.is_some_and(|asked| step.achieved_per_second < asked * KEPT_UP)
 }
 
 #[cfg(test)]

@@ -9,6 +9,9 @@ use crate::report::value::{OptionValue, TargetFacts};
 /// The name and version of the JSON form; a change that breaks readers raises the number.
 pub const SCHEMA: &str = "restorm.probe/1";
 
+/// A step that achieves less than this share of what was asked has fallen behind.
+const KEPT_UP: f64 = 0.95;
+
 /// The report of a probe.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProbeReport {
@@ -147,6 +150,11 @@ pub struct ProbeStep {
 }
 
 impl ProbeStep {
+    /// Whether it was asked for more than it achieved, by more than chance.
+    pub fn has_fallen_behind(&self) -> bool {
+        self.asked_per_second.is_some_and(|asked| self.achieved_per_second < asked * KEPT_UP)
+    }
+
     /// How many requests and attempts to connect failed.
     pub fn failures(&self) -> u64 {
         self.errors.iter().map(|error| error.count).sum()

@@ -225,10 +225,7 @@ pub(in crate::report) fn no_knee(report: &ProbeReport) -> &'static str {
         (0 | 1, _) => "one number of connections has none; --ramp looks for it",
         (_, PaceKind::FlatOut) => "not found",
         (_, PaceKind::Paced) => {
-            let behind = |step: &ProbeStep| {
-                step.asked_per_second.is_some_and(|asked| step.achieved_per_second < asked * 0.95)
-            };
-            if report.steps.iter().any(behind) {
+            if report.steps.iter().any(ProbeStep::has_fallen_behind) {
                 "below the first step, which fell behind already"
             } else {
                 "beyond the last step, which got what it asked for"
