@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::frame::Frame;
+use crate::frame::{ElementKey, Frame};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_DOCUMENTS_MAX};
 use crate::memory::Share;
 
@@ -179,6 +179,13 @@ pub enum ZeroTimestamps {
     Detoured,
 }
 
+impl ZeroTimestamps {
+    /// What is done for a server that keeps them, or does not.
+    pub fn on(keeps: bool) -> Self {
+        if keeps { Self::Kept } else { Self::Detoured }
+    }
+}
+
 /// Collects the documents of one collection into batches.
 #[derive(Debug)]
 pub struct Batcher {
@@ -187,7 +194,7 @@ pub struct Batcher {
     zero_timestamps: ZeroTimestamps,
     pool: BufferPool,
     array: Vec<u8>,
-    key: DecimalKey,
+    key: ElementKey,
     documents: u32,
     document_bytes: u64,
     first: Position,
@@ -218,7 +225,7 @@ impl Batcher {
             zero_timestamps,
             pool,
             array: Vec::new(),
-            key: DecimalKey::zero(),
+            key: ElementKey::default(),
             documents: 0,
             document_bytes: 0,
             first: Position::default(),
@@ -313,7 +320,7 @@ impl Batcher {
         self.array.push(0);
         let length = u32::try_from(self.array.len()).unwrap_or(u32::MAX);
         self.array[..ARRAY_HEADER].copy_from_slice(&length.to_le_bytes());
-        self.key = DecimalKey::zero();
+        self.key = ElementKey::default();
         let origin_bytes = origin.saturating_sub(self.origin_reported);
         self.origin_reported = origin;
         Some(Batch {
@@ -331,33 +338,6 @@ impl Batcher {
             array: std::mem::take(&mut self.array),
             pool: Some(self.pool.clone()),
         })
-    }
-}
-
-/// The decimal index of an array element, counted up in place.
-#[derive(Debug)]
-struct DecimalKey {
-    digits: [u8; KEY_BYTES_MAX],
-    start: usize,
-}
-
-impl DecimalKey {
-    fn zero() -> Self {
-        Self { digits: [b'0'; KEY_BYTES_MAX], start: KEY_BYTES_MAX - 1 }
-    }
-
-    fn text(&self) -> &[u8] {
-        &self.digits[self.start..]
-    }
-
-    fn increment(&mut self) {
-        let mut at = KEY_BYTES_MAX - 1;
-        while self.digits[at] == b'9' {
-            self.digits[at] = b'0';
-            at -= 1;
-        }
-        self.digits[at] += 1;
-        self.start = self.start.min(at);
     }
 }
 

@@ -277,6 +277,42 @@ fn validate_scope(
     validate_level(bytes, at + 4 + code, at + value.len(), levels_left - 1)
 }
 
+/// The key of an array's element, its decimal index, counted up in place.
+#[derive(Debug)]
+pub struct ElementKey {
+    digits: [u8; Self::DIGITS],
+    start: usize,
+}
+
+impl Default for ElementKey {
+    /// That of the first element.
+    fn default() -> Self {
+        Self { digits: [b'0'; Self::DIGITS], start: Self::DIGITS - 1 }
+    }
+}
+
+impl ElementKey {
+    /// As many as the count of elements has that the largest document holds.
+    const DIGITS: usize = 10;
+
+    /// Its digits.
+    pub fn text(&self) -> &[u8] {
+        &self.digits[self.start..]
+    }
+
+    /// Goes on to the next element.
+    pub fn increment(&mut self) {
+        for at in (0..Self::DIGITS).rev() {
+            if self.digits[at] < b'9' {
+                self.digits[at] += 1;
+                self.start = self.start.min(at);
+                return;
+            }
+            self.digits[at] = b'0';
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

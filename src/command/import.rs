@@ -129,11 +129,8 @@ impl Prepared<'_> {
         observer: Arc<dyn Observer>,
         stop: Stop,
     ) -> Result<Report, Error> {
-        let keeps = facts.keeps_zero_timestamps();
-        let settings = LoadSettings {
-            zero_timestamps: if keeps { ZeroTimestamps::Kept } else { ZeroTimestamps::Detoured },
-            ..self.options.settings
-        };
+        let zero_timestamps = ZeroTimestamps::on(facts.keeps_zero_timestamps());
+        let settings = LoadSettings { zero_timestamps, ..self.options.settings };
         let rejects = self.rejects(&plan)?;
         let has_version = facts.topology != Topology::Null;
         let mut context = Context {

@@ -317,11 +317,7 @@ impl Prepared<'_> {
             return Ok(Restored::Planned(plan::text::describe(&plan)));
         }
         let settings = LoadSettings {
-            zero_timestamps: if self.facts.keeps_zero_timestamps() {
-                ZeroTimestamps::Kept
-            } else {
-                ZeroTimestamps::Detoured
-            },
+            zero_timestamps: ZeroTimestamps::on(self.facts.keeps_zero_timestamps()),
             document_check: match self.options.damage {
                 // Who reads around damage checks every document.
                 Damage::ReadAround { .. } => DocumentCheck::Extent,

@@ -210,38 +210,6 @@ impl Draft {
     }
 }
 
-/// The decimal index of an array's element.
-pub(super) struct Counter {
-    digits: [u8; Self::DIGITS],
-    start: usize,
-}
-
-impl Default for Counter {
-    fn default() -> Self {
-        Self { digits: [b'0'; Self::DIGITS], start: Self::DIGITS - 1 }
-    }
-}
-
-impl Counter {
-    /// As many as the count of elements has that 16 MiB hold.
-    const DIGITS: usize = 10;
-
-    pub(super) fn text(&self) -> &[u8] {
-        &self.digits[self.start..]
-    }
-
-    pub(super) fn increment(&mut self) {
-        for at in (0..Self::DIGITS).rev() {
-            if self.digits[at] < b'9' {
-                self.digits[at] += 1;
-                self.start = self.start.min(at);
-                return;
-            }
-            self.digits[at] = b'0';
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

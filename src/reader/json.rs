@@ -15,8 +15,9 @@ use bson::{Bson, Document};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use crate::dump::extended_json::{self, Value};
+use crate::frame::ElementKey;
 use crate::limits::NESTING_MAX;
-use crate::reader::draft::{Counter, Draft, LevelAt, TypeAt, kind};
+use crate::reader::draft::{Draft, LevelAt, TypeAt, kind};
 
 /// Levels of a typed value inside the deepest document that a server accepts.
 const LEVELS_INSIDE: usize = 2;
@@ -219,7 +220,7 @@ impl<'de> Visitor<'de> for Field<'_> {
         let draft = self.draft;
         draft.set(self.at, kind::ARRAY);
         let level = draft.level();
-        let mut key = Counter::default();
+        let mut key = ElementKey::default();
         loop {
             let at = draft.name(key.text());
             if items.next_element_seed(Field { draft, at, levels_left })?.is_none() {

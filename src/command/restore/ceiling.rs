@@ -62,7 +62,7 @@ pub async fn ceiling(
     let run = Prepared { options, layout, inventory, facts, began: Instant::now(), left_alone: 0 };
     let mut plan = run.plan(&target).await?;
     preflight::check(&target, &run.facts, &mut plan, WriteMode::Insert).await?;
-    let zero_timestamps = if keeps { ZeroTimestamps::Kept } else { ZeroTimestamps::Detoured };
+    let zero_timestamps = ZeroTimestamps::on(keeps);
     let settings = LoadSettings { zero_timestamps, ..options.settings };
     let reading = plan.clone();
     let batches = load::aside(move || read(&reading, &settings, held_bytes)).await?;

@@ -21,7 +21,8 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 
 use crate::dump::texts::table::Blanks;
-use crate::reader::draft::{Counter, Draft, TypeAt, kind};
+use crate::frame::ElementKey;
+use crate::reader::draft::{Draft, TypeAt, kind};
 
 /// The subtypes of binary data: <https://bsonspec.org/spec.html>.
 const GENERIC: u8 = 0;
@@ -331,7 +332,7 @@ fn write_list(
 ) -> Result<(), String> {
     draft.set(at, kind::ARRAY);
     let level = draft.level();
-    let mut key = Counter::default();
+    let mut key = ElementKey::default();
     for row in rows {
         let at = draft.name(key.text());
         items.write(row, at, draft)?;
