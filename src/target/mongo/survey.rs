@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use futures_util::{StreamExt, TryStreamExt, stream};
+use mongodb::Cursor;
 
 use crate::limits::{
     SAMPLE_WITHIN, SURVEY_AT_ONCE, SURVEY_CHECKPOINT_WITHIN, SURVEY_QUESTION_WITHIN,
@@ -143,15 +144,8 @@ impl MongoTarget {
             From::End => found.sort(doc! { "$natural": -1 }),
         };
         within(async {
-            let mut cursor = found.await.map_err(|error| errors::of(&error))?;
-            while let Some(document) =
-                cursor.try_next().await.map_err(|error| errors::of(&error))?
-            {
-                if look(document).is_break() {
-                    break;
-                }
-            }
-            Ok(())
+            let cursor = found.await.map_err(|error| errors::of(&error))?;
+            show(cursor, look).await
         })
         .await
     }
@@ -172,15 +166,8 @@ impl MongoTarget {
             .max_time(SAMPLE_WITHIN)
             .with_type::<RawDocumentBuf>();
         bounded(SAMPLE_WITHIN, async {
-            let mut cursor = drawn.await.map_err(|error| errors::of(&error))?;
-            while let Some(document) =
-                cursor.try_next().await.map_err(|error| errors::of(&error))?
-            {
-                if look(document).is_break() {
-                    break;
-                }
-            }
-            Ok(())
+            let cursor = drawn.await.map_err(|error| errors::of(&error))?;
+            show(cursor, look).await
         })
         .await
     }
@@ -281,6 +268,19 @@ fn number(reply: &Document, field: &str) -> Option<u64> {
         Bson::Double(number) => Some(*number as u64),
         _ => None,
     }
+}
+
+/// Shows the documents of a cursor until told to break off.
+async fn show(
+    mut cursor: Cursor<RawDocumentBuf>,
+    look: &mut (dyn FnMut(RawDocumentBuf) -> ControlFlow<()> + Send),
+) -> Result<(), TargetError> {
+    while let Some(document) = cursor.try_next().await.map_err(|error| errors::of(&error))? {
+        if look(document).is_break() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
