@@ -8,13 +8,12 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Instant;
 
-use clap::error::ErrorKind as ClapErrorKind;
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{CommandFactory, Parser};
 
 use crate::cli::import::{self, ImportArgs};
 use crate::cli::mongoimport::options::OPTIONS;
 use crate::cli::mongorestore::words::translate_of;
-use crate::cli::mongorestore::{is_called, refuse, told_by, version};
+use crate::cli::mongorestore::{Parsed, is_called, parse_of, refuse};
 use crate::cli::output;
 use crate::cli::restore::Said;
 use crate::cli::signals::Voice;
@@ -41,14 +40,6 @@ fn command() -> clap::Command {
 /// Whether the program was called by this name.
 pub(super) fn is_meant(program: Option<&OsString>) -> bool {
     is_called(program, "mongoimport")
-}
-
-/// What a command line asks for.
-enum Parsed {
-    /// An import, and what should be said before it.
-    Run(Box<Line>, Vec<String>),
-    /// A text on standard output.
-    Told(String),
 }
 
 /// Runs a command line, without the name of the program, and shows what came of it.
@@ -89,20 +80,11 @@ pub(super) async fn run(words: Vec<OsString>) -> ExitStatus {
     }
 }
 
-fn parse(words: Vec<OsString>) -> Result<Parsed, Error> {
-    let translated = translate_of(&[&OPTIONS], words)?;
-    let program = [OsString::from("mongoimport")];
-    let words = program.into_iter().chain(defaults(&translated.words)).chain(translated.words);
-    let parsed =
-        command().try_get_matches_from(words).and_then(|matches| Line::from_arg_matches(&matches));
-    match parsed {
-        Ok(line) => Ok(Parsed::Run(Box::new(line), translated.notes)),
-        Err(error) => match error.kind() {
-            ClapErrorKind::DisplayHelp => Ok(Parsed::Told(error.to_string())),
-            ClapErrorKind::DisplayVersion => Ok(Parsed::Told(version(Tool::Mongoimport))),
-            _ => Err(told_by(&error, &Line::command(), &OPTIONS)),
-        },
-    }
+fn parse(words: Vec<OsString>) -> Result<Parsed<Line>, Error> {
+    let mut translated = translate_of(&[&OPTIONS], words)?;
+    let defaults = defaults(&translated.words);
+    translated.words.splice(..0, defaults);
+    parse_of(Tool::Mongoimport, command(), &OPTIONS, translated)
 }
 
 /// What mongoimport does unless it is told, where `restorm import` does something else: a cell that

@@ -18,7 +18,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind as ClapErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser};
 
 use crate::cli::mongorestore::options::{OPTIONS, PeerOption};
-use crate::cli::mongorestore::words::translate;
+use crate::cli::mongorestore::words::{Translated, translate};
 use crate::cli::output;
 use crate::cli::restore::{self, RestoreArgs, Said, Shown};
 use crate::cli::resumption;
@@ -112,30 +112,39 @@ pub(super) async fn run(words: Vec<OsString>) -> ExitStatus {
 }
 
 /// What a command line asks for.
-enum Parsed {
-    /// A restore, and what should be said before it.
-    Run(Box<Line>, Vec<String>),
+pub(in crate::cli) enum Parsed<L> {
+    /// A run, and what should be said before it.
+    Run(Box<L>, Vec<String>),
     /// A text on standard output.
     Told(String),
 }
 
-fn parse(words: Vec<OsString>) -> Result<Parsed, Error> {
-    let translated = translate(words)?;
-    let words = std::iter::once(OsString::from("mongorestore")).chain(translated.words);
+fn parse(words: Vec<OsString>) -> Result<Parsed<Line>, Error> {
+    parse_of(Tool::Mongorestore, command(), &OPTIONS, translate(words)?)
+}
+
+/// Parses translated words of a tool with this command and these options.
+pub(in crate::cli) fn parse_of<L: CommandFactory + FromArgMatches>(
+    tool: Tool,
+    command: clap::Command,
+    options: &[PeerOption],
+    translated: Translated,
+) -> Result<Parsed<L>, Error> {
+    let words = std::iter::once(OsString::from(tool.name())).chain(translated.words);
     let parsed =
-        command().try_get_matches_from(words).and_then(|matches| Line::from_arg_matches(&matches));
+        command.try_get_matches_from(words).and_then(|matches| L::from_arg_matches(&matches));
     match parsed {
         Ok(line) => Ok(Parsed::Run(Box::new(line), translated.notes)),
         Err(error) => match error.kind() {
             ClapErrorKind::DisplayHelp => Ok(Parsed::Told(error.to_string())),
-            ClapErrorKind::DisplayVersion => Ok(Parsed::Told(version(Tool::Mongorestore))),
-            _ => Err(told(&error)),
+            ClapErrorKind::DisplayVersion => Ok(Parsed::Told(version(tool))),
+            _ => Err(told_by(&error, &L::command(), options)),
         },
     }
 }
 
 /// The version as a tool of MongoDB tells it, with our own beside it.
-pub(in crate::cli) fn version(tool: Tool) -> String {
+fn version(tool: Tool) -> String {
     let (own, os, arch) = (env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH);
     let name = tool.name();
     format!("{name} version: {PEER_VERSION} (restorm {own})\n   os: {os}\n   arch: {arch}\n")
@@ -147,11 +156,7 @@ pub(super) fn told(error: &clap::Error) -> Error {
 }
 
 /// What clap has against a line of a tool with this command and these options, in the tool's words.
-pub(in crate::cli) fn told_by(
-    error: &clap::Error,
-    command: &clap::Command,
-    options: &[PeerOption],
-) -> Error {
+fn told_by(error: &clap::Error, command: &clap::Command, options: &[PeerOption]) -> Error {
     if error.kind() == ClapErrorKind::UnknownArgument
         && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg)
         && let Some(name) = word.strip_prefix("--")
