@@ -16,13 +16,13 @@ const PLOT_TOP: f64 = 16.0;
 const PLOT_HEIGHT: f64 = 150.0;
 
 /// The width of the scale beside it.
-const SCALE_WIDTH: f64 = 62.0;
+pub(super) const SCALE_WIDTH: f64 = 62.0;
 
 /// A mark farther to the right has its text to its left, where there is room.
 const MARK_SHARE_MAX: f64 = 0.92;
 
 /// The width of the stretched part in units of its own.
-const PLOT_WIDTH: f64 = 1000.0;
+pub(super) const PLOT_WIDTH: f64 = 1000.0;
 
 /// Amounts over time.
 pub(super) struct Chart<'a> {
@@ -42,6 +42,49 @@ pub(super) struct Chart<'a> {
     pub(super) series: Vec<Series>,
     /// What is told of each interval.
     pub(super) tips: Vec<String>,
+}
+
+/// What stands around a drawing.
+pub(super) struct Frame<'a> {
+    /// What it is about.
+    pub(super) title: &'a str,
+    /// Classes of the style sheet and the names of what looks like them.
+    pub(super) legend: Vec<(&'static str, &'static str)>,
+    /// What it shows, for those who cannot see it.
+    pub(super) summary: &'a str,
+    /// Its height in pixels.
+    pub(super) height: f64,
+}
+
+/// A drawing with what stands around it, and the scale beside it.
+pub(super) fn figure(frame: &Frame<'_>, scale: &Markup, drawing: &Markup) -> Markup {
+    let height = number(frame.height);
+    html! {
+        figure.chart {
+            figcaption {
+                h3 { (frame.title) }
+                ul.legend {
+                    @for (class, name) in &frame.legend {
+                        li {
+                            svg.key width="18" height="10" aria-hidden="true" {
+                                line class=(class) x1="0" y1="5" x2="18" y2="5" {}
+                            }
+                            (name)
+                        }
+                    }
+                }
+            }
+            div.drawing {
+                svg.scale width=(number(SCALE_WIDTH)) height=(height)
+                    aria-hidden="true" {
+                    (scale)
+                }
+                svg width="100%" height=(height) role="img" aria-label=(frame.summary) {
+                    (drawing)
+                }
+            }
+        }
+    }
 }
 
 /// Values of the intervals, one each; nothing where there is no value.
@@ -88,33 +131,17 @@ impl Look {
 impl Chart<'_> {
     /// The chart with its title and legend.
     pub(super) fn draw(&self) -> Markup {
-        html! {
-            figure.chart {
-                figcaption {
-                    h3 { (self.title) }
-                    ul.legend {
-                        @for series in &self.series {
-                            li {
-                                svg.key width="18" height="10" aria-hidden="true" {
-                                    line class=(series.look.class()) x1="0" y1="5" x2="18" y2="5" {}
-                                }
-                                (series.name)
-                            }
-                        }
-                    }
-                }
-                div.drawing {
-                    svg.scale width=(number(SCALE_WIDTH)) height=(number(HEIGHT))
-                        aria-hidden="true" {
-                        (self.scale())
-                    }
-                    svg width="100%" height=(number(HEIGHT)) role="img" aria-label=(self.summary) {
-                        (self.grid())
-                        (self.plot())
-                    }
-                }
-            }
-        }
+        let frame = Frame {
+            title: self.title,
+            legend: self.series.iter().map(|one| (one.look.class(), one.name)).collect(),
+            summary: &self.summary,
+            height: HEIGHT,
+        };
+        let drawing = html! {
+            (self.grid())
+            (self.plot())
+        };
+        figure(&frame, &self.scale(), &drawing)
     }
 
     fn grid(&self) -> Markup {

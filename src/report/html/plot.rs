@@ -8,18 +8,12 @@ use std::fmt::Write as _;
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::chart::number;
+use super::chart::{Frame, PLOT_WIDTH, SCALE_WIDTH, figure, number};
 
 /// The height of a drawing in pixels, and where its plot begins and ends.
 const HEIGHT: f64 = 300.0;
 const PLOT_TOP: f64 = 16.0;
 const PLOT_HEIGHT: f64 = 260.0;
-
-/// The width of the scale beside it.
-const SCALE_WIDTH: f64 = 62.0;
-
-/// The width of the stretched part in units of its own.
-const PLOT_WIDTH: f64 = 1000.0;
 
 /// Values against numbers of connections.
 pub(super) struct Plot {
@@ -53,39 +47,23 @@ impl Plot {
     /// The plot with its title and legend.
     pub(super) fn draw(&self) -> Markup {
         let (width, height) = (number(PLOT_WIDTH), number(PLOT_HEIGHT));
-        html! {
-            figure.chart {
-                figcaption {
-                    h3 { (self.title) }
-                    ul.legend {
-                        @for curve in &self.curves {
-                            li {
-                                svg.key width="18" height="10" aria-hidden="true" {
-                                    line class=(curve.class) x1="0" y1="5" x2="18" y2="5" {}
-                                }
-                                (curve.name)
-                            }
-                        }
-                    }
-                }
-                div.drawing {
-                    svg.scale width=(number(SCALE_WIDTH)) height=(number(HEIGHT))
-                        aria-hidden="true" {
-                        (self.scale())
-                    }
-                    svg width="100%" height=(number(HEIGHT)) role="img" aria-label=(self.summary) {
-                        (self.grid())
-                        svg x="0" y=(number(PLOT_TOP)) width="100%" height=(height)
-                            viewBox={ "0 0 " (width) " " (height) } preserveAspectRatio="none" {
-                            @for curve in &self.curves {
-                                path class=(curve.class) d=(self.line(curve)) {}
-                            }
-                        }
-                        @for curve in &self.curves { (self.dots(curve)) }
-                    }
+        let frame = Frame {
+            title: self.title,
+            legend: self.curves.iter().map(|curve| (curve.class, curve.name)).collect(),
+            summary: &self.summary,
+            height: HEIGHT,
+        };
+        let drawing = html! {
+            (self.grid())
+            svg x="0" y=(number(PLOT_TOP)) width="100%" height=(height)
+                viewBox={ "0 0 " (width) " " (height) } preserveAspectRatio="none" {
+                @for curve in &self.curves {
+                    path class=(curve.class) d=(self.line(curve)) {}
                 }
             }
-        }
+            @for curve in &self.curves { (self.dots(curve)) }
+        };
+        figure(&frame, &self.scale(), &drawing)
     }
 
     fn grid(&self) -> Markup {
