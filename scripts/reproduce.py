@@ -125,7 +125,6 @@ def sink(task):
         task.run([*survey, task.out / "after.json", "sink"], "look at it again")
         task.keep(mongod_path())
     report = json.loads((task.out / "seed.json").read_text())
-    shutil.rmtree(task.work)
     balance = report["balance"]
     print(json.dumps(balance))
     if balance["read"] != balance["inserted"]:
