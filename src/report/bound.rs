@@ -195,7 +195,7 @@ fn before(window: &Window) -> Bound {
     let stages = &window.stages;
     // Readers that had nothing to read waited for collections to be created.
     if part(stages.reading, window.elapsed) < MOST {
-        return Bound::Server;
+        return if flushes(window) { Bound::Journal } else { Bound::Server };
     }
     let unpacks = part(stages.unpacked, stages.reading) >= MOST;
     let whole = if unpacks { stages.unpacking.max(stages.unpacked) } else { stages.reading };
@@ -217,10 +217,14 @@ fn behind(window: &Window) -> Bound {
     }
     match window.share_on_server() {
         Some(on_server) if on_server < MOST => Bound::Network,
-        // A server that computes is not waiting for its disk.
-        Some(_) if window.journal_share() >= MOST && window.server_cores() < MOST => Bound::Journal,
+        Some(_) if flushes(window) => Bound::Journal,
         Some(_) | None => Bound::Server,
     }
+}
+
+/// Whether the server mostly wrote its journal; one that computes is not waiting for its disk.
+fn flushes(window: &Window) -> bool {
+    window.journal_share() >= MOST && window.server_cores() < MOST
 }
 
 /// A part of a time; zero where there is no whole.

@@ -143,6 +143,20 @@ fn a_server_that_mostly_writes_its_journal_waits_for_it() {
 }
 
 #[test]
+fn collections_whose_creation_waits_for_the_journal_wait_for_it_too() {
+    let creating = StageTimes { reading: seconds(0.2), ..starving() };
+    let journal = ServerSample {
+        journal_sync_time: Some(seconds(4.0)),
+        journal_syncs: Some(40),
+        ..server(0.01, 0.5)
+    };
+    let found = verdict(creating, 0.02, Some(journal)).expect("a verdict");
+    assert_eq!(found.by, Bound::Journal);
+    assert_eq!(found.evidence[0], "readers waited for collections to be created");
+    assert!(found.evidence[1].contains("80 % of the time"), "{:?}", found.evidence);
+}
+
+#[test]
 fn a_silent_server_is_blamed_with_a_word_of_caution() {
     let found = verdict(waiting(), 0.18, None).expect("a verdict");
     assert_eq!(found.by, Bound::Server);

@@ -18,17 +18,18 @@ pub(super) fn evidence(by: Bound, window: &Window) -> Vec<String> {
     let of_workers = |time| percent(part(time, window.worker_time()));
     let waited =
         |what: &str, time| format!("workers waited for {what} {} of the time", of_workers(time));
+    let creating = part(stages.starved, window.worker_time()) >= super::MOST;
+    let created = || "readers waited for collections to be created".to_owned();
     match by {
-        Bound::Server if part(stages.starved, window.worker_time()) >= super::MOST => {
-            vec!["readers waited for collections to be created".to_owned()]
-        }
+        Bound::Server if creating => vec![created()],
         Bound::Server => {
             let mut evidence = vec![waited("its answers", stages.sending), answer(window)];
             evidence.extend(server(window));
             evidence
         }
         Bound::Journal => {
-            let mut evidence = vec![waited("confirmation", stages.sending + stages.settling)];
+            let confirmed = || waited("confirmation", stages.sending + stages.settling);
+            let mut evidence = vec![if creating { created() } else { confirmed() }];
             if window.server.journal_syncs > 0 {
                 let syncs = u32::try_from(window.server.journal_syncs).unwrap_or(u32::MAX);
                 evidence.push(format!(
