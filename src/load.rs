@@ -60,6 +60,7 @@ use crate::plan::oplog::OplogPlan;
 use crate::report::{Event, Observer, Phase, Tally};
 use crate::target::Target;
 use crate::target::WriteMode;
+use crate::target::keys::KeyFields;
 
 pub use failure_limit::FailureLimit;
 use intake::Reading;
@@ -72,7 +73,7 @@ pub use sums::Sums;
 pub use workers::Workers;
 
 /// How a plan is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadSettings {
     /// Collections read side by side.
     pub readers: usize,
@@ -92,6 +93,8 @@ pub struct LoadSettings {
     pub on_rejection: OnRejection,
     /// What becomes of documents whose `_id` is there.
     pub write_mode: WriteMode,
+    /// The fields by which those modes that look for a stored document do so.
+    pub keys: KeyFields,
     /// How many documents may be refused before the run ends; any number where nothing is said.
     pub failure_limit: Option<FailureLimit>,
     /// Whether documents are checked before they are sent.
@@ -124,6 +127,7 @@ impl Default for LoadSettings {
             zero_timestamps: ZeroTimestamps::Detoured,
             on_rejection: OnRejection::GoOn,
             write_mode: WriteMode::default(),
+            keys: KeyFields::default(),
             failure_limit: None,
             document_check: DocumentCheck::default(),
             memory: MEMORY_DEFAULT,

@@ -6,6 +6,7 @@
 
 pub mod contents;
 pub mod durable;
+pub mod keys;
 pub mod mongo;
 pub mod null;
 
@@ -17,6 +18,7 @@ use crate::batch::Batch;
 use crate::namespace::Namespace;
 use crate::sample::{IndexProgress, ServerSample};
 use crate::target::durable::{Acknowledgement, Horizon, Mark};
+use crate::target::keys::KeyFields;
 
 /// Where documents are restored to.
 pub trait Target: Send + Sync + 'static {
@@ -199,10 +201,12 @@ pub struct Insert {
     pub validators: Validators,
     /// What becomes of a document whose `_id` is there.
     pub mode: WriteMode,
+    /// The fields that tell which stored document is meant, where the mode looks for one.
+    pub keys: KeyFields,
 }
 
-/// What becomes of a document whose `_id` the collection has already; one that it has not is
-/// inserted in every mode.
+/// What becomes of a document whose `_id` the collection has already, or the values of other key
+/// fields; one that it has not is inserted in every mode but that which deletes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteMode {
     /// It is refused as a duplicate.
@@ -214,12 +218,19 @@ pub enum WriteMode {
     Replace,
     /// Its fields are set in the stored document, whose other fields stay.
     Merge,
+    /// The stored document is deleted, one for each document.
+    Delete,
 }
 
 impl WriteMode {
     /// Whether stored documents are changed, by `update` commands.
     pub fn updates(self) -> bool {
         matches!(self, Self::Replace | Self::Merge)
+    }
+
+    /// Whether the order of documents decides what is stored in the end.
+    pub fn needs_order(self) -> bool {
+        self.updates() || self == Self::Delete
     }
 }
 
@@ -248,12 +259,23 @@ pub struct WriteOutcome {
     pub inserted: u32,
     /// Documents for which it found a stored one to replace or to merge them into.
     pub updated: u32,
+    /// Documents for which it deleted a stored one.
+    pub deleted: u32,
+    /// Documents for which it found none to delete.
+    pub not_found: u32,
     /// Documents it refused, in ascending order of their index.
     pub failures: Vec<WriteFailure>,
     /// Documents at the end that it did not look at, because it stopped at a refusal.
     pub not_tried: u32,
     /// The point in the target's history of what it took, where it has one.
     pub mark: Option<Mark>,
+}
+
+impl WriteOutcome {
+    /// Documents that did what they came for, or found nothing to do it to.
+    pub fn taken(&self) -> u32 {
+        self.inserted + self.updated + self.deleted + self.not_found
+    }
 }
 
 /// A document that the server refused.

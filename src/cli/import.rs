@@ -18,7 +18,7 @@ use crate::cli::signals::{self, Voice};
 use crate::cli::tables::TableArgs;
 use crate::command::import::{ImportOptions, TextInput, import};
 use crate::command::restore::{
-    BatchLimits, Connection, Destination, ExistingPolicy, Insertion, LoadSettings, Stop,
+    BatchLimits, Connection, Destination, ExistingPolicy, Insertion, KeyFields, LoadSettings, Stop,
     Validation, Workers, WriteConcern, WriteMode, is_uri,
 };
 use crate::error::{Error, ErrorKind};
@@ -89,14 +89,18 @@ pub struct ImportArgs {
     #[command(flatten)]
     table: TableArgs,
 
-    /// What becomes of a document whose _id is there; `upsert` and `merge` go in the order of the
-    /// text [default: insert]
+    /// What becomes of a document whose _id is there; `upsert`, `merge` and `delete` go in the
+    /// order of the text [default: insert]
     #[arg(long, value_name = "MODE", value_enum, help_heading = "Where it goes")]
     mode: Option<ImportMode>,
 
-    /// The fields that tell which stored document is meant; only `_id` is there yet
+    /// The fields that tell which stored document is meant, such as `sku,shop.id` [default: _id]
     #[arg(long, alias = "upsertFields", value_name = "NAMES", help_heading = "Where it goes")]
     upsert_fields: Option<String>,
+
+    /// The same as `--mode upsert`
+    #[arg(long, hide = true)]
+    upsert: bool,
 
     /// Insert documents in the order of the text, which one thread then parses
     #[arg(long, alias = "maintainInsertionOrder", help_heading = "How it is done")]
@@ -157,7 +161,7 @@ enum ImportMode {
     Upsert,
     /// Set its fields in the stored document and keep the others
     Merge,
-    /// Delete the stored document: not there yet
+    /// Delete the stored document, and insert nothing
     Delete,
 }
 
@@ -209,7 +213,7 @@ impl ImportArgs {
             } else {
                 Validation::Kept
             },
-            insertion: if self.maintain_insertion_order || write_mode.updates() {
+            insertion: if self.maintain_insertion_order || write_mode.needs_order() {
                 Insertion::InOrder
             } else {
                 Insertion::AnyOrder
@@ -221,6 +225,7 @@ impl ImportArgs {
                 batch: BatchLimits::new(self.batch_documents, self.batch_bytes),
                 on_rejection: self.refusals.on_rejection(),
                 write_mode,
+                keys: self.keys()?,
                 failure_limit: self.refusals.max_failures,
                 ..LoadSettings::default()
             }
@@ -232,23 +237,24 @@ impl ImportArgs {
     /// What becomes of documents that are there; as in mongoimport, fields to look them up by ask
     /// for an upsert.
     fn write_mode(&self) -> Result<WriteMode, Error> {
-        let looks_up_by_others = self.upsert_fields.as_deref().is_some_and(|names| names != "_id");
-        if looks_up_by_others {
-            return Err(usage(
-                "documents are looked up by `_id` only, not by other --upsertFields",
-            ));
-        }
-        match (self.mode, &self.upsert_fields) {
+        let mode = if self.upsert { Some(ImportMode::Upsert) } else { self.mode };
+        match (mode, &self.upsert_fields) {
             (Some(ImportMode::Insert | ImportMode::Skip), Some(_)) => {
-                Err(usage("--upsertFields is for --mode upsert and merge"))
+                Err(usage("--upsertFields is for --mode upsert, merge and delete"))
             }
             (Some(ImportMode::Insert) | None, None) => Ok(WriteMode::Insert),
             (Some(ImportMode::Skip), None) => Ok(WriteMode::Skip),
             (Some(ImportMode::Upsert), _) | (None, Some(_)) => Ok(WriteMode::Replace),
             (Some(ImportMode::Merge), _) => Ok(WriteMode::Merge),
-            (Some(ImportMode::Delete), _) => Err(usage("nothing is deleted yet: --mode delete")
-                .hint("insert, skip, upsert and merge are there")),
+            (Some(ImportMode::Delete), _) => Ok(WriteMode::Delete),
         }
+    }
+
+    /// The fields that tell which stored document is meant.
+    fn keys(&self) -> Result<KeyFields, Error> {
+        let keys = self.upsert_fields.as_deref().map(KeyFields::parse).transpose();
+        let keys = keys.map_err(|error| usage(format!("--upsertFields: {error}")))?;
+        Ok(keys.unwrap_or_default())
     }
 
     /// The server, which nothing names where nothing is sent.
@@ -289,6 +295,7 @@ impl ImportArgs {
             ("bypass-document-validation", self.bypass_document_validation),
             ("maintain-insertion-order", self.maintain_insertion_order),
             ("null", self.null),
+            ("upsert", self.upsert),
         ];
         let flags = flags.into_iter().filter(|(_, is_set)| *is_set);
         let flags = flags.map(|(name, _)| (name, Some("true".to_owned())));
@@ -480,6 +487,9 @@ mod tests {
             ("--mode upsert", WriteMode::Replace, Insertion::InOrder),
             ("--mode merge --upsertFields _id", WriteMode::Merge, Insertion::InOrder),
             ("--upsertFields _id", WriteMode::Replace, Insertion::InOrder),
+            ("--upsertFields a.b,c", WriteMode::Replace, Insertion::InOrder),
+            ("--upsert", WriteMode::Replace, Insertion::InOrder),
+            ("--mode delete --upsertFields a", WriteMode::Delete, Insertion::InOrder),
         ] {
             let options = options(&format!("a.json {line}")).expect(line);
             assert_eq!(
@@ -502,10 +512,9 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused() {
         for (line, words) in [
-            ("a.json --mode delete", "nothing is deleted yet"),
             ("a.json --mode some", "invalid value"),
-            ("a.json --upsertFields a", "by `_id` only"),
-            ("a.json --mode insert --upsertFields _id", "is for --mode upsert"),
+            ("a.json --upsertFields a,a.b", "cannot both be fields"),
+            ("a.json --mode insert --upsertFields _id", "is for --mode upsert, merge and delete"),
             ("a.csv --type csv", "nothing names the columns"),
             ("a.json --null --host x", "sends nothing"),
             ("a.json --workers 0", "whole number"),

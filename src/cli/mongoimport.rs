@@ -88,13 +88,20 @@ fn parse(words: Vec<OsString>) -> Result<Parsed<Line>, Error> {
 }
 
 /// What mongoimport does unless it is told, where `restorm import` does something else: a cell that
-/// is not of its column's type ends the import.
-fn defaults(words: &[OsString]) -> Option<OsString> {
+/// is not of its column's type ends the import, and so does any error where the order is kept.
+fn defaults(words: &[OsString]) -> Vec<OsString> {
     let has = |wanted: &str| {
         words.iter().any(|word| word.to_str().is_some_and(|word| word.starts_with(wanted)))
     };
     let is_table = has("--type=csv") || has("--type=tsv");
-    (is_table && !has("--parseGrace") && !has("--parse-grace")).then(|| "--parseGrace=stop".into())
+    let stops_at_cells = is_table && !has("--parseGrace") && !has("--parse-grace");
+    let is_insert = has("--mode=insert") || !has("--mode=");
+    let looks_up = !is_insert || has("--upsert");
+    let keeps_order = looks_up || has("--maintainInsertionOrder");
+    let stops = keeps_order && !has("--stopOnError") && !has("--stop-on-error");
+    let defaults = [(stops_at_cells, "--parseGrace=stop"), (stops, "--stopOnError")];
+    let defaults = defaults.iter().filter(|(is_meant, _)| *is_meant);
+    defaults.map(|(_, word)| OsString::from(word)).collect()
 }
 
 /// mongoimport ends with 0 although the server refused documents, and with 1 where a line could not

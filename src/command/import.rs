@@ -130,7 +130,7 @@ impl Prepared<'_> {
         stop: Stop,
     ) -> Result<Report, Error> {
         let zero_timestamps = ZeroTimestamps::on(facts.keeps_zero_timestamps());
-        let settings = LoadSettings { zero_timestamps, ..self.options.settings };
+        let settings = LoadSettings { zero_timestamps, ..self.options.settings.clone() };
         let rejects = self.rejects(&plan)?;
         let has_version = facts.topology != Topology::Null;
         let mut context = Context {

@@ -39,6 +39,7 @@ use crate::report::{
 use crate::target::Target;
 pub use crate::target::WriteMode;
 use crate::target::contents::Contents;
+pub use crate::target::keys::KeyFields;
 use crate::target::mongo::MongoTarget;
 pub use crate::target::mongo::merge::{ConnectionFlags, merge, wants_password};
 pub use crate::target::mongo::uri::{ServerUri, is_uri};
@@ -323,8 +324,9 @@ impl Prepared<'_> {
                 Damage::ReadAround { .. } => DocumentCheck::Extent,
                 Damage::EndsCollection => self.options.settings.document_check,
             },
-            ..self.options.settings
+            ..self.options.settings.clone()
         };
+        let workers = settings.workers;
         let mut context = self.context(&plan, description);
         let began = self.began;
         let ledger = kept.as_ref().map(|kept| Arc::clone(&kept.ledger));
@@ -351,7 +353,7 @@ impl Prepared<'_> {
         let (tally, ending) = load::load(assignment).await;
         context.outcome = outcome(&ending);
         let mut report = Report::new(&tally, context);
-        report.paced(settings.workers.fixed(), settings.workers.most());
+        report.paced(workers.fixed(), workers.most());
         if kept_in.is_some() {
             report.salvaged(&tally, kept_in);
         }

@@ -5,11 +5,23 @@ use bson::Document;
 use crate::facts::privileges::Login;
 use crate::namespace::Namespace;
 
+/// What documents do to a collection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Writing {
+    /// They are inserted.
+    #[default]
+    Inserts,
+    /// They are inserted, or replace stored ones or are merged into them.
+    Updates,
+    /// They delete stored ones.
+    Removes,
+}
+
 /// What a server says before anything is done; what it does not tell is not held against it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conditions {
-    /// Whether documents are replaced or merged, which takes the right to update.
-    pub updates: bool,
+    /// What documents do to the collection, which takes rights of its own.
+    pub writing: Writing,
     /// Whether it takes no writes at all.
     pub is_read_only: bool,
     /// The user whose rights it enforces; nobody where it enforces none or does not tell them.

@@ -11,6 +11,7 @@ use crate::dump::inventory::CollectionKind;
 use crate::error::{Error, ErrorKind};
 use crate::load::run::internal;
 use crate::plan::{CollectionPlan, Insertion, Validation};
+use crate::target::keys::KeyFields;
 use crate::target::{Documents, Insert, OnRefusal, Target, Validators, WriteMode};
 
 /// How the documents of a collection are inserted.
@@ -21,6 +22,7 @@ pub fn insert_of(plan: &CollectionPlan, may_bypass: bool) -> Insert {
         && plan.kind != CollectionKind::TimeSeries;
     Insert {
         mode: WriteMode::Insert,
+        keys: KeyFields::default(),
         namespace: plan.data_namespace.clone(),
         on_refusal: match plan.insertion {
             Insertion::InOrder => OnRefusal::Stop,
@@ -98,6 +100,7 @@ mod tests {
         assert_eq!(cut.len(), 5);
         let insert = Insert {
             mode: WriteMode::Insert,
+            keys: KeyFields::default(),
             namespace: Namespace::new("a", "b"),
             on_refusal: OnRefusal::GoOn,
             validators: Validators::Bypassed,

@@ -546,6 +546,7 @@ impl<T: Target> Run<T> {
         let may_bypass = !self.validators_kept.load(Ordering::Relaxed);
         Insert {
             mode: self.settings.write_mode,
+            keys: self.settings.keys.clone(),
             ..replay::insert_of(&self.plan.collections[collection], may_bypass)
         }
     }

@@ -18,6 +18,7 @@ use crate::plan::users::{Accounts, Part, Terms};
 use crate::report::format::counted;
 use crate::report::{Event, Phase};
 use crate::target::WriteMode;
+use crate::target::keys::KeyFields;
 use crate::target::{
     Documents, Insert, MergeUsers, OnRefusal, Others, Target, TargetError, Validators,
 };
@@ -156,6 +157,7 @@ fn batches(part: &Part) -> Vec<Batch> {
 async fn insert<T: Target>(run: &Run<T>, part: &Part, batch: &Batch) -> Result<(), Error> {
     let insert = Insert {
         mode: WriteMode::Insert,
+        keys: KeyFields::default(),
         namespace: part.temporary.clone(),
         on_refusal: OnRefusal::GoOn,
         validators: Validators::Applied,

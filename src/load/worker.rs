@@ -68,6 +68,8 @@ struct Delivery<'a, T> {
     groups: Vec<Documents>,
     inserted: u64,
     updated: u64,
+    deleted: u64,
+    not_found: u64,
     already_there: u64,
     failures: Vec<WriteFailure>,
     known: Known,
@@ -103,6 +105,8 @@ impl<'a, T: Target> Delivery<'a, T> {
             groups: vec![Documents::All],
             inserted: 0,
             updated: 0,
+            deleted: 0,
+            not_found: 0,
             already_there: 0,
             failures: Vec::new(),
             known: Known::default(),
@@ -155,11 +159,13 @@ impl<'a, T: Target> Delivery<'a, T> {
         };
         self.got_through(&group);
         let throttled = take_throttled(&mut outcome.failures);
-        if throttled.is_empty() || outcome.inserted + outcome.updated > 0 {
+        if throttled.is_empty() || outcome.taken() > 0 {
             self.outage = Outage::new();
         }
         self.inserted += u64::from(outcome.inserted);
         self.updated += u64::from(outcome.updated);
+        self.deleted += u64::from(outcome.deleted);
+        self.not_found += u64::from(outcome.not_found);
         self.mark = Mark::of_both(self.mark, outcome.mark);
         let has_rest = outcome.not_tried > 0;
         if has_rest {
@@ -307,6 +313,7 @@ impl<'a, T: Target> Delivery<'a, T> {
         self.is_resent |= !self.batch.detours.is_empty();
         let bypasses = insert.validators == Validators::Bypassed;
         match retry::verdict(&error, bypasses) {
+            Verdict::Retry if self.may_delete_more(&error) => self.leave_unsent(&error),
             Verdict::Retry => {
                 self.count_lost(group, &error);
                 self.pause(error).await
@@ -325,6 +332,24 @@ impl<'a, T: Target> Delivery<'a, T> {
             }
             Verdict::FailCollection => self.give_up(&error),
         }
+    }
+
+    /// Whether to send it again could delete other documents than it should: those that have the
+    /// same values in fields that need not be unique.
+    fn may_delete_more(&self, error: &TargetError) -> bool {
+        let settings = &self.run.settings;
+        let deletes_by_others = settings.write_mode == WriteMode::Delete && !settings.keys.is_id();
+        deletes_by_others && error.fault != Fault::Unreachable
+    }
+
+    /// Ends the run at an answer that did not come.
+    fn leave_unsent(&self, error: &TargetError) -> Step {
+        let message = format!("it is not known which documents were deleted: {}", error.message);
+        self.run.fail(Error::new(ErrorKind::Write, message).hint(
+            "deletes by fields other than `_id` are not sent again, because they could delete \
+             other documents with the same values; look at what is stored, then import the rest",
+        ));
+        Step::GiveUp
     }
 
     /// Puts a group back that a lost connection or a server that is away has kept from being
@@ -415,6 +440,12 @@ impl<'a, T: Target> Delivery<'a, T> {
             return "buckets of time-series collections need the role restore".to_owned();
         }
         let (namespace, database) = (&plan.namespace, plan.namespace.database());
+        if self.run.settings.write_mode == WriteMode::Delete {
+            return format!(
+                "this mode needs the privilege remove on `{namespace}`; the role readWrite on \
+                 `{database}` has it"
+            );
+        }
         if self.run.settings.write_mode.updates() {
             return format!(
                 "this mode needs the privileges insert and update on `{namespace}`; the role \

@@ -48,7 +48,7 @@ pub fn check(
     names::part(plan, &conditions.databases);
     beside_existing(plan, facts, conditions);
     if let Some(login) = &conditions.login {
-        rights::check(plan, login, conditions.updates)?;
+        rights::check(plan, login, conditions.writing)?;
     }
     journal(plan, conditions)?;
     plan.notes.extend(space::warning(plan, conditions.free_bytes));

@@ -84,7 +84,7 @@ pub enum Event {
         /// The stretch.
         stretch: LostStretch,
     },
-    /// The server answered for a batch; the first four counts add up to the batch's documents.
+    /// The server answered for a batch; the first six counts add up to the batch's documents.
     Written {
         /// The collection.
         collection: usize,
@@ -92,6 +92,10 @@ pub enum Event {
         inserted: u64,
         /// Documents that replaced a stored one or were merged into it.
         updated: u64,
+        /// Documents for which a stored one was deleted.
+        deleted: u64,
+        /// Documents for which none was found to delete.
+        not_found: u64,
         /// Documents that were found stored already, byte for byte the same unless they are skipped
         /// for their `_id`.
         already_there: u64,

@@ -174,6 +174,8 @@ impl Tally {
                 collection,
                 inserted,
                 updated,
+                deleted,
+                not_found,
                 already_there,
                 rejected,
                 conflicts,
@@ -185,6 +187,8 @@ impl Tally {
                 self.count(collection, |counts| {
                     counts.inserted += inserted;
                     counts.updated += updated;
+                    counts.deleted += deleted;
+                    counts.not_found += not_found;
                     counts.already_there += already_there;
                     counts.rejected += rejected;
                     counts.conflicts += conflicts;
@@ -193,7 +197,8 @@ impl Tally {
                     counts.batches += 1;
                 });
                 self.origin_bytes_done += self.origin_bytes_done_of(collection) - before;
-                let amounts = Amounts { documents: inserted + updated, bytes, origin_bytes };
+                let documents = inserted + updated + deleted;
+                let amounts = Amounts { documents, bytes, origin_bytes };
                 self.answered(at, collection, Answered { amounts, rejected, latency });
             }
             Event::Damaged { collection, bytes, ref rejection } => {
@@ -365,7 +370,7 @@ impl Tally {
     pub fn rate_average(&self) -> Rate {
         let counts = self.counts;
         let amounts = Amounts {
-            documents: counts.inserted + counts.updated - counts.inserted_before,
+            documents: counts.inserted + counts.updated + counts.deleted - counts.inserted_before,
             bytes: counts.bytes_acknowledged,
             origin_bytes: counts.origin_bytes_acknowledged,
         };

@@ -19,6 +19,7 @@ use crate::report::latency::Quantiles;
 use crate::report::lost::Lost;
 use crate::report::probe::ProbeReport;
 use crate::report::survey::SurveyReport;
+use crate::report::tally::Balance;
 use crate::report::value::{CollectionState, Outcome, Report, Skipped};
 use crate::report::verification::VerifyReport;
 use crate::report::workers::WorkersReport;
@@ -414,12 +415,9 @@ impl Summary {
 
     fn ending(&mut self, report: &Report) {
         let balance = &report.balance;
-        let updated = match balance.updated {
-            0 => String::new(),
-            updated => format!(" + {} updated", count(updated)),
-        };
+        let changed = changed(balance, " +");
         let line = format!(
-            "{} read {} {} inserted{updated} + {} already there + {} rejected + {} unsent",
+            "{} read {} {} inserted{changed} + {} already there + {} rejected + {} unsent",
             count(balance.read),
             if report.is_balanced { "=" } else { "is NOT" },
             count(balance.inserted),
@@ -510,13 +508,21 @@ pub(super) fn verdicts(report: &Report) -> Vec<Verdict> {
     verdicts
 }
 
+/// What documents did to stored ones, each after this sign; nothing of what none did.
+fn changed(balance: &Balance, sign: &str) -> String {
+    let changed = [
+        (balance.updated, "updated"),
+        (balance.deleted, "deleted"),
+        (balance.not_found, "not found"),
+    ];
+    let changed = changed.into_iter().filter(|(documents, _)| *documents > 0);
+    changed.map(|(documents, what)| [sign, " ", &count(documents), " ", what].concat()).collect()
+}
+
 /// The documents that arrived, in a few words.
 fn documents(report: &Report) -> String {
-    let mut told =
-        format!("{} inserted", counted(report.balance.inserted, "document", "documents"));
-    if report.balance.updated > 0 {
-        told = format!("{told}, {} updated", count(report.balance.updated));
-    }
+    let inserted = counted(report.balance.inserted, "document", "documents");
+    let told = format!("{inserted} inserted{}", changed(&report.balance, ","));
     match report.balance.already_there {
         0 => told,
         already_there => format!("{told} and {} already there", count(already_there)),

@@ -43,7 +43,8 @@ use crate::sample::{IndexProgress, ServerSample};
 use crate::target::durable::{Acknowledgement, Horizon, Mark};
 use crate::target::mongo::left_out::LeftOut;
 use crate::target::{
-    Documents, Insert, MergeUsers, OnRefusal, Target, TargetError, Validators, WriteOutcome,
+    Documents, Insert, MergeUsers, OnRefusal, Target, TargetError, Validators, WriteMode,
+    WriteOutcome,
 };
 
 pub use commit_quorum::CommitQuorum;
@@ -120,20 +121,18 @@ impl MongoTarget {
         }
     }
 
-    /// Sends a raw write command and reads what the server says of each document.
+    /// Sends a raw write command and hands over what the server says.
     async fn write(
         &self,
         database: &str,
         command: RawDocumentBuf,
-        sent: u32,
-        on_refusal: OnRefusal,
-    ) -> Result<outcome::Reply, TargetError> {
+    ) -> Result<Document, TargetError> {
         let database = self.client.database(database);
         let command = async { database.run_raw_command(command).await };
         // A host that is gone without a word leaves a connection that nobody ever closes.
         let answered = tokio::time::timeout(self.answer_within, command).await;
         let reply = answered.map_err(|_| errors::unanswered(self.answer_within))?;
-        outcome::read(&reply.map_err(|error| errors::of(&error))?, sent, on_refusal)
+        reply.map_err(|error| errors::of(&error))
     }
 
     /// Sends a run of documents that take the same way, and adds the answer to the outcome.
@@ -146,14 +145,21 @@ impl MongoTarget {
     ) -> Result<bool, TargetError> {
         let sent = u32::try_from(segment.indexes.len()).unwrap_or(u32::MAX);
         let command = segment.command.clone();
-        let reply =
-            self.write(insert.namespace.database(), command, sent, insert.on_refusal).await?;
+        let reply = self.write(insert.namespace.database(), command).await?;
+        let deletes = insert.mode == WriteMode::Delete;
+        let read = if deletes { outcome::read_deletes } else { outcome::read };
+        let reply = read(&reply, sent, insert.on_refusal)?;
         let went_through = reply.failures.is_empty() || insert.on_refusal == OnRefusal::GoOn;
         // Of an update, `n` counts the stored documents that were found as well as new ones.
         let is_update = insert.mode.updates();
         let inserted = if is_update { reply.upserted } else { reply.written };
-        outcome.inserted += inserted;
-        outcome.updated += reply.written - inserted;
+        if deletes {
+            outcome.deleted += reply.written;
+            outcome.not_found += reply.not_found;
+        } else {
+            outcome.inserted += inserted;
+            outcome.updated += reply.written - inserted;
+        }
         outcome.mark = Mark::of_both(outcome.mark, reply.mark);
         for mut failure in reply.failures {
             failure.index = segment.indexes[failure.index as usize];
@@ -180,11 +186,15 @@ impl MongoTarget {
             write_concern: sends_concern.then_some(&self.write_concern),
             keeps_zero_timestamps: self.keeps_zero_timestamps,
         };
+        if insert.mode == WriteMode::Delete {
+            return self.delete(insert, &envelope, (batch, documents)).await;
+        }
         let updates = insert.mode.updates();
         if !updates && *documents == Documents::All && batch.detours.is_empty() {
             let command = command::whole(&envelope, batch)?;
             let database = insert.namespace.database();
-            let reply = self.write(database, command, batch.documents, insert.on_refusal).await?;
+            let reply = self.write(database, command).await?;
+            let reply = outcome::read(&reply, batch.documents, insert.on_refusal)?;
             return Ok(reply.into_outcome(batch.documents, insert.on_refusal));
         }
         let mut outcome = WriteOutcome::default();
@@ -199,8 +209,32 @@ impl MongoTarget {
             }
         }
         outcome.failures.sort_by_key(|failure| failure.index);
-        let written = outcome.inserted + outcome.updated;
-        let answered = written + u32::try_from(outcome.failures.len()).unwrap_or(0);
+        let answered = outcome.taken() + u32::try_from(outcome.failures.len()).unwrap_or(0);
+        outcome.not_tried = documents.count(batch.documents).saturating_sub(answered);
+        Ok(outcome)
+    }
+
+    /// Deletes a stored document for each of these; one that has none of the key fields finds none.
+    async fn delete(
+        &self,
+        insert: &Insert,
+        envelope: &command::Envelope<'_>,
+        (batch, documents): (&Batch, &Documents),
+    ) -> Result<WriteOutcome, TargetError> {
+        let mut outcome = WriteOutcome::default();
+        let command::Deletes { segments, keyless } = command::deletes(envelope, batch, documents)?;
+        let mut end = batch.documents;
+        for segment in segments {
+            if !self.send(insert, &segment, &mut outcome).await? {
+                end = outcome.failures.last().map_or(end, |failure| failure.index);
+                break;
+            }
+        }
+        // What comes after the one that the server stopped at is sent again with the rest.
+        let passed = keyless.iter().filter(|&&index| index < end).count();
+        outcome.not_found += u32::try_from(passed).unwrap_or(u32::MAX);
+        outcome.failures.sort_by_key(|failure| failure.index);
+        let answered = outcome.taken() + u32::try_from(outcome.failures.len()).unwrap_or(0);
         outcome.not_tried = documents.count(batch.documents).saturating_sub(answered);
         Ok(outcome)
     }

@@ -506,7 +506,7 @@ fn nothing_is_lost_or_doubled_however_often_tool_and_server_end() {
                     Ledger::begin(&ledger, "d".to_owned(), "t".to_owned()).expect("begun")
                 };
                 let rejects = rejects(&plan, &folder.path().join(REJECTS), kept.run());
-                run(plan, &target, settings, kept, rejects, turns)
+                run(plan, &target, settings.clone(), kept, rejects, turns)
             })
             .expect("the last run is not killed");
         assert!(matches!(ending, Ending::Finished), "{ending:?}");

@@ -288,6 +288,7 @@ fn run(inventory: &Inventory, runtime: &tokio::runtime::Runtime) -> (Tally, Endi
         batch: BatchLimits::new(50, 10_000),
         index_builds: 2,
         write_mode: restorm::target::WriteMode::Insert,
+        keys: restorm::target::keys::KeyFields::default(),
         zero_timestamps: ZeroTimestamps::Detoured,
         on_rejection: OnRejection::GoOn,
         document_check: DocumentCheck::Extent,

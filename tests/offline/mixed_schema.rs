@@ -183,6 +183,7 @@ fn load(manner: Manner, understands: bool, insertion: Insertion) -> (Arc<Strict>
         batch: BatchLimits::new(7, 10_000),
         index_builds: 1,
         write_mode: restorm::target::WriteMode::Insert,
+        keys: restorm::target::keys::KeyFields::default(),
         zero_timestamps: ZeroTimestamps::Kept,
         on_rejection: OnRejection::GoOn,
         failure_limit: None,

@@ -69,6 +69,26 @@ fn a_cell_of_another_type_ends_the_import_unless_it_is_said_otherwise() {
 }
 
 #[test]
+fn whatever_keeps_the_order_ends_at_the_first_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("a.json"), "{\"a\":1}\nnope\n{\"a\":2}\n").expect("written");
+    for words in [
+        &["--maintainInsertionOrder"][..],
+        &["--mode", "upsert"],
+        &["--mode=delete", "--upsertFields", "a.b,c"],
+        &["--upsertFields=a"],
+        &["--upsert"],
+        &["--mode", "merge", "--stopOnError"],
+    ] {
+        let finished = run(folder.path(), &[&["--null", "-d", "t", "a.json"], words].concat());
+        assert_eq!(finished.status, Some(1), "{words:?}: {}", finished.stderr);
+        assert!(finished.stderr.contains("Failed: stopped at"), "{words:?}: {}", finished.stderr);
+    }
+    let finished = run(folder.path(), &["--null", "-d", "t", "a.json", "--mode", "insert"]);
+    assert!(!finished.stderr.contains("stopped at"), "{}", finished.stderr);
+}
+
+#[test]
 fn wrong_usage_is_two_lines_and_ends_with_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let finished = run(folder.path(), &["--headrline"]);
@@ -99,7 +119,7 @@ fn value(long: &str) -> &'static str {
         "type" => "csv",
         "parseGrace" => "skipField",
         "mode" => "upsert",
-        "upsertFields" => "_id",
+        "upsertFields" => "sku.id,b",
         "numThreads"
         | "dialTimeout"
         | "socketTimeout"

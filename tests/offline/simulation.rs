@@ -112,6 +112,7 @@ fn draw(root: &std::path::Path, chance: &mut Chance) -> Scenario {
         batch: BatchLimits::new(chance.between(1, 40), chance.between(300, 4000)),
         index_builds: chance.between(1, 3),
         write_mode: restorm::target::WriteMode::Insert,
+        keys: restorm::target::keys::KeyFields::default(),
         zero_timestamps: ZeroTimestamps::Kept,
         on_rejection: if chance.percent(10) { OnRejection::StopRun } else { OnRejection::GoOn },
         failure_limit: chance.percent(10).then(|| draw_limit(chance)),
@@ -195,7 +196,7 @@ fn run(seed: u64, root: &std::path::Path, scenario: &Scenario) -> Ended {
     let load = load::load(Assignment {
         plan,
         target: Arc::clone(&target),
-        settings: scenario.settings,
+        settings: scenario.settings.clone(),
         observer,
         ledger: None,
         salvage: None,

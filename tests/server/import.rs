@@ -174,6 +174,130 @@ fn documents_that_are_there_are_replaced_or_merged_and_the_last_one_counts() {
     }
 }
 
+/// Imports into a collection that holds these documents; what the report counts and what is stored
+/// afterwards, without the `_id`s of new documents.
+fn into_stored(there: &[Document], arguments: &[&str], text: &str) -> (Value, Vec<Document>) {
+    let server = Server::lease();
+    server.run("shop", doc! { "create": "orders" });
+    if !there.is_empty() {
+        server.run("shop", doc! { "insert": "orders", "documents": there.to_vec() });
+    }
+    let (finished, report) =
+        import(&server, &[&["-d", "shop", "-c", "orders"], arguments].concat(), text);
+    let expected = if report["balance"]["rejected"] == 0 { 0 } else { 3 };
+    assert_eq!(finished.status, Some(expected), "{}", finished.stderr);
+    assert_eq!(report["is_balanced"], true, "{report}");
+    let stored = stored(&server.client(), "shop", "orders");
+    let documents = stored.iter().map(|one| {
+        let mut document = Document::from_reader(one.as_slice()).unwrap();
+        if matches!(document.get("_id"), Some(Bson::ObjectId(_))) {
+            document.remove("_id");
+        }
+        document
+    });
+    let documents = documents.collect();
+    (report["balance"].clone(), documents)
+}
+
+/// Inserted, updated, deleted, not found, rejected.
+fn counts(balance: &Value) -> [u64; 5] {
+    ["inserted", "updated", "deleted", "not_found", "rejected"]
+        .map(|name| balance[name].as_u64().expect(name))
+}
+
+#[test]
+fn documents_are_replaced_by_other_fields_and_keep_their_id() {
+    let there = [doc! { "_id": 1, "sku": { "n": "a" }, "kept": true }, doc! { "_id": 2, "x": 1 }];
+    let text = "{\"sku\":{\"n\":\"a\"},\"v\":1}\n{\"sku\":{\"n\":\"b\"},\"v\":2}\n\
+                {\"sku\":{\"n\":\"b\"},\"v\":3}\n{\"v\":4}\n{\"sku\":{\"n\":null},\"v\":5}\n";
+    let fresh = |of: i32| doc! { "sku": { "n": "b" }, "v": of };
+    let others = [doc! { "v": 4 }, doc! { "sku": { "n": Bson::Null }, "v": 5 }];
+    for (mode, first) in [
+        ("upsert", doc! { "_id": 1, "sku": { "n": "a" }, "v": 1 }),
+        ("merge", doc! { "_id": 1, "sku": { "n": "a" }, "kept": true, "v": 1 }),
+    ] {
+        let arguments = ["--mode", mode, "--upsertFields", "sku.n"];
+        let (balance, stored) = into_stored(&there, &arguments, text);
+        assert_eq!(counts(&balance), [3, 2, 0, 0, 0], "{mode}");
+        assert_eq!(stored.len(), 5, "{mode}: {stored:?}");
+        for expected in [&first, &there[1], &fresh(3), &others[0], &others[1]] {
+            assert!(stored.contains(expected), "{mode}: {expected} in {stored:?}");
+        }
+    }
+}
+
+#[test]
+fn a_missing_key_is_null_beside_one_that_is_there() {
+    let there = [doc! { "_id": 1, "a": 1 }, doc! { "_id": 2, "a": 1, "b": 7 }];
+    let arguments = ["--upsertFields", "a,b"];
+    let (balance, stored) = into_stored(&there, &arguments, "{\"a\":1,\"v\":1}\n");
+    assert_eq!(counts(&balance), [0, 1, 0, 0, 0]);
+    assert_eq!(stored, [doc! { "_id": 1, "a": 1, "v": 1 }, there[1].clone()]);
+}
+
+#[test]
+fn a_document_without_keys_is_inserted_even_where_its_id_is_there() {
+    let there = [doc! { "_id": 1, "a": 1 }];
+    let text = "{\"_id\":1,\"v\":1}\n{\"_id\":2,\"a\":1}\n{\"_id\":3,\"v\":3}\n";
+    let (balance, stored) = into_stored(&there, &["--upsertFields", "a"], text);
+    // The first is a duplicate, and an `_id` of a stored document cannot be changed.
+    assert_eq!(counts(&balance), [1, 0, 0, 0, 2]);
+    assert_eq!(stored, [there[0].clone(), doc! { "_id": 3, "v": 3 }]);
+}
+
+#[test]
+fn each_document_deletes_one_stored_at_most() {
+    let there = || [1, 2, 3].map(|id| doc! { "_id": id, "a": { "b": id % 2 } });
+    let by_id = "{\"_id\":1}\n{\"_id\":1}\n{\"_id\":9}\n{\"a\":1}\n{\"_id\":3,\"x\":1}\n";
+    let (balance, stored) = into_stored(&there(), &["--mode", "delete"], by_id);
+    assert_eq!(counts(&balance), [0, 0, 2, 3, 0]);
+    assert_eq!(stored, [doc! { "_id": 2, "a": { "b": 0 } }]);
+    let by_key = ["--mode", "delete", "--upsertFields", "a.b"];
+    let line = "{\"a\":{\"b\":1}}\n";
+    let (balance, stored) = into_stored(&there(), &by_key, line);
+    assert_eq!((counts(&balance), stored.len()), ([0, 0, 1, 0, 0], 2));
+    let text = [&line.repeat(3), "{\"_id\":2}\n{\"a\":1}\n"].concat();
+    let (balance, stored) = into_stored(&there(), &by_key, &text);
+    assert_eq!(counts(&balance), [0, 0, 2, 3, 0]);
+    assert_eq!(stored, [doc! { "_id": 2, "a": { "b": 0 } }]);
+    let (balance, stored) = into_stored(&[], &["--mode", "delete"], by_id);
+    assert_eq!((counts(&balance), stored.len()), ([0, 0, 0, 5, 0], 0));
+}
+
+#[test]
+fn deletes_by_other_fields_are_not_sent_again() {
+    let server = Server::private(&["--setParameter", "enableTestCommands=1"]);
+    let line = "{\"_id\":1,\"a\":1}\n";
+    for (keys, status, left) in [("_id", 0, 1), ("a", 1, 2)] {
+        server.run("shop", doc! { "dropDatabase": 1 });
+        let there = vec![doc! { "_id": 1, "a": 1 }, doc! { "_id": 2, "a": 1 }];
+        server.run("shop", doc! { "insert": "orders", "documents": there });
+        let data = doc! { "failCommands": ["delete"], "closeConnection": true };
+        let mode = doc! { "times": 1 };
+        let fail = doc! { "configureFailPoint": "failCommand", "mode": mode, "data": data };
+        server.run("admin", fail);
+        let arguments = ["-d", "shop", "-c", "orders", "--mode", "delete", "--upsertFields", keys];
+        let (finished, report) = import(&server, &arguments, line);
+        assert_eq!(finished.status, Some(status), "{keys}: {}", finished.stderr);
+        assert_eq!(report["balance"]["deleted"], u64::from(status == 0), "{keys}");
+        assert_eq!(report["balance"]["unsent"], u64::from(status == 1), "{keys}");
+        assert_eq!(report["is_balanced"], true, "{keys}");
+        assert_eq!(stored(&server.client(), "shop", "orders").len(), left, "{keys}");
+        let says = finished.stderr.contains("not known which documents were deleted");
+        assert_eq!(says, status == 1, "{keys}: {}", finished.stderr);
+    }
+}
+
+#[test]
+fn a_key_that_looks_like_an_operator_is_a_value() {
+    let there = [doc! { "_id": 1, "a": 5 }, doc! { "_id": 2, "a": { "$gt": 1 } }];
+    let line = "{\"a\":{\"$gt\":1}}\n";
+    let by_key = ["--mode", "delete", "--upsertFields", "a"];
+    let (balance, stored) = into_stored(&there, &by_key, line);
+    assert_eq!(counts(&balance), [0, 0, 1, 0, 0]);
+    assert_eq!(stored, [there[0].clone()]);
+}
+
 #[cfg(feature = "columnar")]
 #[test]
 fn files_of_columns_are_stored_as_documents() {

@@ -64,7 +64,7 @@ pub const OPTIONS: [PeerOption; 57] = [
     option("upsertFields", None, Text, Same),
     option("writeConcern", None, Text, Same),
     option("bypassDocumentValidation", None, Nothing, Same),
-    option("upsert", None, Nothing, Refused("mongoimport has --mode upsert instead")),
+    option("upsert", None, Nothing, Same),
     option("numDecodingWorkers", None, Number, Same),
     option("batchSize", None, Number, Same),
     option("dialTimeout", None, Number, Same),

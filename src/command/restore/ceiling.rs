@@ -63,9 +63,9 @@ pub async fn ceiling(
     let mut plan = run.plan(&target).await?;
     preflight::check(&target, &run.facts, &mut plan, WriteMode::Insert).await?;
     let zero_timestamps = ZeroTimestamps::on(keeps);
-    let settings = LoadSettings { zero_timestamps, ..options.settings };
-    let reading = plan.clone();
-    let batches = load::aside(move || read(&reading, &settings, held_bytes)).await?;
+    let settings = LoadSettings { zero_timestamps, ..options.settings.clone() };
+    let (reading, reads) = (plan.clone(), settings.clone());
+    let batches = load::aside(move || read(&reading, &reads, held_bytes)).await?;
     for collection in &plan.collections {
         let created = create(&target, collection).await;
         created.map_err(|error| {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::error::{Error, ErrorKind};
 use crate::facts::ServerFacts;
+use crate::facts::conditions::Writing;
 use crate::plan::{RestorePlan, preflight};
 use crate::target::mongo::MongoTarget;
 use crate::target::{TargetError, WriteMode};
@@ -21,7 +22,11 @@ pub(in crate::command) async fn check(
     let databases = databases.iter().map(String::as_str);
     let conditions = target.conditions(facts, databases, &indexed).await;
     let mut conditions = conditions.map_err(|error| no_answer(&error))?;
-    conditions.updates = mode.updates();
+    conditions.writing = match mode {
+        WriteMode::Delete => Writing::Removes,
+        WriteMode::Replace | WriteMode::Merge => Writing::Updates,
+        WriteMode::Insert | WriteMode::Skip => Writing::Inserts,
+    };
     preflight::check(plan, facts, &conditions)
 }
 

@@ -292,7 +292,7 @@ impl<'a, T: Target> Maker<'a, T> {
     /// Puts the document that was made into a batch; an error is a sentence, where it is too large.
     fn push_at(&mut self, position: Position) -> Result<bool, String> {
         self.end = position.end;
-        let made = if self.draft.has_id() {
+        let made = if self.draft.has_id() || self.is_told_by_keys() {
             self.draft.frame()
         } else {
             self.draft.with_id(self.ids.at(position).bytes())
@@ -304,6 +304,13 @@ impl<'a, T: Target> Maker<'a, T> {
             Some(batch) => self.intake.send(self.queue, batch),
             None => !self.intake.run.has_failed(),
         })
+    }
+
+    /// Whether the document finds a stored one by other fields than `_id`, so that it must not get
+    /// an `_id` that the stored one has not.
+    fn is_told_by_keys(&mut self) -> bool {
+        let keys = &self.intake.run.settings.keys;
+        !keys.is_id() && self.draft.frame().is_ok_and(|frame| keys.values(frame).is_some())
     }
 
     /// Counts a piece of text as rejected from which no document can be made.

@@ -21,7 +21,8 @@ impl<T: Target> Delivery<'_, T> {
         let conflicts =
             self.failures.iter().filter(|one| self.known.conflicts.contains(&one.index));
         let conflicts = conflicts.count() as u64;
-        let answered = self.inserted + self.updated + self.already_there + rejected;
+        let done = self.inserted + self.updated + self.deleted + self.not_found;
+        let answered = done + self.already_there + rejected;
         let mut events = Vec::new();
         let mut kept = Vec::new();
         if rejected > 0 {
@@ -36,6 +37,8 @@ impl<T: Target> Delivery<'_, T> {
                 collection,
                 inserted: self.inserted,
                 updated: self.updated,
+                deleted: self.deleted,
+                not_found: self.not_found,
                 already_there: self.already_there,
                 rejected,
                 conflicts,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::dump::inventory::CollectionKind;
 use crate::error::{Error, ErrorKind};
+use crate::facts::conditions::Writing;
 use crate::facts::privileges::{Login, Privileges};
 use crate::namespace::Namespace;
 use crate::plan::preflight::{NAMES_SHOWN, shown};
@@ -27,12 +28,12 @@ type Lacking = BTreeMap<BTreeSet<&'static str>, Vec<Namespace>>;
 
 /// Refuses a plan that takes rights the user lacks. Without the right to bypass validators, they
 /// judge, which is noted.
-pub(super) fn check(plan: &mut RestorePlan, login: &Login, updates: bool) -> Result<(), Error> {
+pub(super) fn check(plan: &mut RestorePlan, login: &Login, writing: Writing) -> Result<(), Error> {
     keep_validators(plan, login);
     plan.notes.extend(removed(plan, login));
     let mut lacking = Lacking::new();
     for collection in &plan.collections {
-        for (namespace, actions) in missing(collection, &login.privileges, updates) {
+        for (namespace, actions) in missing(collection, &login.privileges, writing) {
             lacking.entry(actions).or_default().push(namespace);
         }
     }
@@ -73,10 +74,10 @@ fn removed(plan: &RestorePlan, login: &Login) -> Option<String> {
 fn missing(
     collection: &CollectionPlan,
     privileges: &Privileges,
-    updates: bool,
+    writing: Writing,
 ) -> BTreeMap<Namespace, BTreeSet<&'static str>> {
     let mut missing: BTreeMap<Namespace, BTreeSet<&'static str>> = BTreeMap::new();
-    for (action, namespace) in needed(collection, privileges, updates) {
+    for (action, namespace) in needed(collection, privileges, writing) {
         if !privileges.allow(action, namespace) {
             missing.entry(namespace.clone()).or_default().insert(action);
         }
@@ -84,11 +85,11 @@ fn missing(
     missing
 }
 
-/// What a collection takes; `updates` says whether documents are replaced or merged.
+/// What a collection takes, its documents included.
 fn needed<'a>(
     collection: &'a CollectionPlan,
     privileges: &Privileges,
-    updates: bool,
+    writing: Writing,
 ) -> Vec<(&'static str, &'a Namespace)> {
     let (namespace, data) = (&collection.namespace, &collection.data_namespace);
     let is_view = collection.kind == CollectionKind::View;
@@ -104,8 +105,12 @@ fn needed<'a>(
         needed.extend((!may_insert).then_some(("createCollection", namespace)));
     }
     if collection.data.is_some() && !is_view {
-        needed.push(("insert", data));
-        needed.extend(updates.then_some(("update", data)));
+        let actions: &[_] = match writing {
+            Writing::Inserts => &["insert"],
+            Writing::Updates => &["insert", "update"],
+            Writing::Removes => &["remove"],
+        };
+        needed.extend(actions.iter().map(|&action| (action, data)));
     }
     if !collection.indexes.is_empty() {
         needed.push(("createIndex", namespace));

@@ -5,6 +5,7 @@ use bson::{Bson, Document, doc};
 use super::*;
 use crate::dump::inventory::{CollectionKind, DumpEntry, Inventory};
 use crate::dump::metadata::{CollectionMetadata, IndexSpec};
+use crate::facts::conditions::Writing;
 use crate::facts::privileges::{Login, Privileges};
 use crate::facts::{ExistingCollection, ServerVersion, Topology};
 use crate::plan::tests::entry;
@@ -58,15 +59,20 @@ fn lacking(mut plan: RestorePlan, privileges: Vec<Document>) -> String {
 }
 
 #[test]
-fn replacing_documents_takes_the_right_to_update() {
+fn replacing_takes_the_right_to_update_and_deleting_that_to_remove() {
     let inserts = vec![on("orders", &["insert", "bypassDocumentValidation"])];
-    for (updates, is_refused) in [(false, false), (true, true)] {
-        let conditions = Conditions { updates, ..login(inserts.clone()) };
+    for (writing, lacks) in [
+        (Writing::Inserts, None),
+        (Writing::Updates, Some("update")),
+        (Writing::Removes, Some("remove")),
+    ] {
+        let conditions = Conditions { writing, ..login(inserts.clone()) };
         let mut plan = fresh(vec![described("orders", doc! {}, vec![])]);
         let judged = check(&mut plan, &facts(), &conditions);
-        assert_eq!(judged.is_err(), is_refused);
-        if let Err(error) = judged {
-            assert!(error.to_string().contains("update on `shop.orders`"), "{error}");
+        let said = judged.err().map(|error| error.to_string());
+        assert_eq!(said.is_some(), lacks.is_some(), "{said:?}");
+        if let (Some(said), Some(right)) = (said, lacks) {
+            assert!(said.contains(&format!("{right} on `shop.orders`")), "{said}");
         }
     }
 }

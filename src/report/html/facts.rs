@@ -82,6 +82,10 @@ fn parts(balance: &Balance) -> Vec<(&'static str, &'static str, u64)> {
         ("rejected", "rejected", balance.rejected),
         ("unsent", "unsent", balance.unsent),
     ];
+    if balance.deleted + balance.not_found > 0 {
+        parts.insert(1, ("there", "not found", balance.not_found));
+        parts.insert(1, ("there", "deleted", balance.deleted));
+    }
     if balance.updated > 0 {
         parts.insert(1, ("there", "updated", balance.updated));
     }

@@ -107,7 +107,7 @@ fn cells(one: &CollectionReport) -> Vec<Cell> {
         format!("{} of {}", count(built), count(planned))
     };
     vec![
-        whole(balance.inserted + balance.updated + balance.already_there),
+        whole(balance.inserted + balance.updated + balance.deleted + balance.already_there),
         Cell { is_wrong: balance.rejected > 0, ..whole(balance.rejected) },
         Cell::number(bytes(one.bytes_acknowledged), float(one.bytes_acknowledged)),
         pace,

@@ -44,6 +44,8 @@ struct Series {
     read_bytes: Counter,
     inserted: Counter,
     updated: Counter,
+    deleted: Counter,
+    not_found: Counter,
     already_there: Counter,
     rejected: Counter,
     unsent: Counter,
@@ -76,7 +78,8 @@ impl Families {
         );
         registry.register(
             "documents",
-            "Documents by what became of them: inserted, updated, already_there, rejected, unsent",
+            "Documents by what became of them: inserted, updated, deleted, not_found, \
+             already_there, rejected, unsent",
             families.documents.clone(),
         );
         registry.register_with_unit(
@@ -113,6 +116,8 @@ impl Families {
             read_bytes: self.read_bytes.get_or_create_owned(&labels),
             inserted: documents("inserted"),
             updated: documents("updated"),
+            deleted: documents("deleted"),
+            not_found: documents("not_found"),
             already_there: documents("already_there"),
             rejected: documents("rejected"),
             unsent: documents("unsent"),
@@ -210,7 +215,7 @@ impl Documents {
             }
             Event::Damaged { collection, bytes, ref rejection } => {
                 self.count_read(collection, 1, bytes);
-                self.count(collection, [0, 0, 0, 1]);
+                self.count(collection, [0, 0, 0, 0, 0, 1]);
                 self.failures.add("damaged", rejection.code, 1);
             }
             Event::Carried {
@@ -224,7 +229,7 @@ impl Documents {
             } => {
                 let documents = inserted + updated + already_there + rejected;
                 self.count_read(collection, documents, bytes);
-                self.count(collection, [inserted, updated, already_there, rejected]);
+                self.count(collection, [inserted, updated, 0, 0, already_there, rejected]);
                 self.conflicts.inc_by(conflicts);
                 self.carried.inc_by(documents);
             }
@@ -232,6 +237,8 @@ impl Documents {
                 collection,
                 inserted,
                 updated,
+                deleted,
+                not_found,
                 already_there,
                 rejected,
                 conflicts,
@@ -239,7 +246,8 @@ impl Documents {
                 origin_bytes,
                 latency,
             } => {
-                self.count(collection, [inserted, updated, already_there, rejected]);
+                let counts = [inserted, updated, deleted, not_found, already_there, rejected];
+                self.count(collection, counts);
                 self.count_batch(collection, bytes, origin_bytes, latency);
                 if conflicts > 0 {
                     self.conflicts.inc_by(conflicts);
@@ -290,12 +298,17 @@ impl Documents {
         });
     }
 
-    fn count(&self, collection: usize, [inserted, updated, already_there, rejected]: [u64; 4]) {
-        self.answered.fetch_add(inserted + updated + already_there + rejected, Ordering::Release);
+    /// Counts documents by what became of them, in the order in which events tell it.
+    fn count(&self, collection: usize, counts: [u64; 6]) {
+        let [inserted, updated, deleted, not_found, already_there, rejected] = counts;
+        let answered: u64 = counts.iter().sum();
+        self.answered.fetch_add(answered, Ordering::Release);
         self.with(collection, |series| {
             series.inserted.inc_by(inserted);
-            if updated + already_there + rejected > 0 {
+            if answered > inserted {
                 series.updated.inc_by(updated);
+                series.deleted.inc_by(deleted);
+                series.not_found.inc_by(not_found);
                 series.already_there.inc_by(already_there);
                 series.rejected.inc_by(rejected);
             }

@@ -15,6 +15,10 @@ pub struct Counts {
     pub inserted: u64,
     /// Documents that replaced a stored one or were merged into it.
     pub updated: u64,
+    /// Documents for which a stored one was deleted.
+    pub deleted: u64,
+    /// Documents for which none was found to delete.
+    pub not_found: u64,
     /// Documents that were stored already: byte for byte the same, or skipped for their `_id`.
     pub already_there: u64,
     /// Documents the server refused.
@@ -44,6 +48,8 @@ impl Counts {
             read: self.read,
             inserted: self.inserted,
             updated: self.updated,
+            deleted: self.deleted,
+            not_found: self.not_found,
             already_there: self.already_there,
             rejected: self.rejected,
             conflicts: self.conflicts,
@@ -61,6 +67,10 @@ pub struct Balance {
     pub inserted: u64,
     /// Documents that replaced a stored one or were merged into it.
     pub updated: u64,
+    /// Documents for which a stored one was deleted.
+    pub deleted: u64,
+    /// Documents for which none was found to delete.
+    pub not_found: u64,
     /// Documents that were stored already: byte for byte the same, or skipped for their `_id`.
     pub already_there: u64,
     /// Documents the server refused.
@@ -74,7 +84,8 @@ pub struct Balance {
 impl Balance {
     /// Whether every document that was read is accounted for, once.
     pub fn is_balanced(&self) -> bool {
-        let answered = self.inserted + self.updated + self.already_there + self.rejected;
+        let done = self.inserted + self.updated + self.deleted + self.not_found;
+        let answered = done + self.already_there + self.rejected;
         self.read == answered + self.unsent && self.conflicts <= self.rejected
     }
 }

@@ -37,6 +37,8 @@ pub(crate) fn written(
         collection,
         inserted,
         updated: 0,
+        deleted: 0,
+        not_found: 0,
         already_there,
         rejected,
         conflicts: 0,

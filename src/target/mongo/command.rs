@@ -10,6 +10,7 @@ use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocumentBuf, rawdoc};
 use crate::batch::Batch;
 use crate::frame::Frame;
 use crate::limits::BATCH_BYTES_MAX;
+use crate::target::keys::KeyValue;
 use crate::target::{Documents, Fault, Insert, OnRefusal, TargetError, Validators, WriteMode};
 
 /// The type byte of a string.
@@ -23,6 +24,12 @@ const ARRAY: u8 = 0x04;
 
 /// The type byte of a boolean.
 const BOOLEAN: u8 = 0x08;
+
+/// The type byte of null.
+const NULL: u8 = 0x0A;
+
+/// The type byte of a 32-bit integer.
+const INT: u8 = 0x10;
 
 /// The bytes of the length of a document, array or string.
 const LENGTH_BYTES: usize = 4;
@@ -71,28 +78,69 @@ pub(super) fn updates(
     for index in documents.indexes(batch.documents) {
         let frame = frames[index as usize];
         if !indexes.is_empty() && array.bytes.len() + frame.bytes().len() > BATCH_BYTES_MAX {
-            let command = with_updates(envelope, &std::mem::take(&mut array).bytes)?;
+            let command = with_array(envelope, "update", &std::mem::take(&mut array).bytes)?;
             segments.push(Segment { indexes: std::mem::take(&mut indexes), command });
         }
         let is_kept = !envelope.keeps_zero_timestamps && batch.detours.contains(&index);
-        array.push(frame, envelope.insert.mode, is_kept)?;
+        array.push(frame, envelope.insert, is_kept)?;
         indexes.push(index);
     }
-    segments.push(Segment { indexes, command: with_updates(envelope, &array.bytes)? });
+    segments.push(Segment { indexes, command: with_array(envelope, "update", &array.bytes)? });
     Ok(segments)
 }
 
-/// The `update` command with these elements of its array.
-fn with_updates(envelope: &Envelope<'_>, elements: &[u8]) -> Result<RawDocumentBuf, TargetError> {
-    const NAME: &[u8] = b"updates\0";
-    let head = head(envelope, "update");
+/// Commands that delete, and the documents that none of them is for.
+pub(super) struct Deletes {
+    pub(super) segments: Vec<Segment>,
+    /// Documents that have a value in none of the key fields, in ascending order.
+    pub(super) keyless: Vec<u32>,
+}
+
+/// The commands that delete a stored document for each of those of a batch.
+pub(super) fn deletes(
+    envelope: &Envelope<'_>,
+    batch: &Batch,
+    documents: &Documents,
+) -> Result<Deletes, TargetError> {
+    let frames: Vec<_> = batch.frames().collect();
+    let mut found = Deletes { segments: Vec::new(), keyless: Vec::new() };
+    let mut array = ArrayWriter::default();
+    let mut indexes: Vec<u32> = Vec::new();
+    for index in documents.indexes(batch.documents) {
+        let frame = frames[index as usize];
+        let Some(values) = envelope.insert.keys.values(frame) else {
+            found.keyless.push(index);
+            continue;
+        };
+        if !indexes.is_empty() && array.bytes.len() + frame.bytes().len() > BATCH_BYTES_MAX {
+            let command = with_array(envelope, "delete", &std::mem::take(&mut array).bytes)?;
+            found.segments.push(Segment { indexes: std::mem::take(&mut indexes), command });
+        }
+        array.push_delete(&values)?;
+        indexes.push(index);
+    }
+    if !indexes.is_empty() {
+        let command = with_array(envelope, "delete", &array.bytes)?;
+        found.segments.push(Segment { indexes, command });
+    }
+    Ok(found)
+}
+
+/// The `update` or `delete` command with these elements of its array.
+fn with_array(
+    envelope: &Envelope<'_>,
+    command: &'static str,
+    elements: &[u8],
+) -> Result<RawDocumentBuf, TargetError> {
+    let array_name: &[u8] = if command == "delete" { b"deletes\0" } else { b"updates\0" };
+    let head = head(envelope, command);
     let head = &head.as_bytes()[..head.as_bytes().len() - 1];
     let array = LENGTH_BYTES + elements.len() + 1;
-    let length = head.len() + 1 + NAME.len() + array + 1;
+    let length = head.len() + 1 + array_name.len() + array + 1;
     let mut bytes = Vec::with_capacity(length);
     bytes.extend_from_slice(head);
     bytes.push(ARRAY);
-    bytes.extend_from_slice(NAME);
+    bytes.extend_from_slice(array_name);
     bytes.extend_from_slice(&prefix(array)?);
     bytes.extend_from_slice(elements);
     bytes.extend_from_slice(&[0, 0]);
@@ -100,7 +148,7 @@ fn with_updates(envelope: &Envelope<'_>, elements: &[u8]) -> Result<RawDocumentB
     RawDocumentBuf::from_bytes(bytes).map_err(|error| malformed(&error))
 }
 
-/// The elements of an array of updates, without the array's length and end.
+/// The elements of an array of updates or deletes, without the array's length and end.
 #[derive(Default)]
 struct ArrayWriter {
     bytes: Vec<u8>,
@@ -108,32 +156,20 @@ struct ArrayWriter {
 }
 
 impl ArrayWriter {
-    /// Adds the update of the document that has this one's `_id`; `keeps` asks for the way that
-    /// keeps zero timestamps.
+    /// Adds the update of the document that this one's key fields tell; `keeps` asks for the way
+    /// that keeps zero timestamps.
     ///
     /// Merging takes a pipeline, in which a literal document may have names that `$set` reads as
     /// paths or operators, and keeps its zero timestamps.
-    fn push(&mut self, frame: Frame<'_>, mode: WriteMode, keeps: bool) -> Result<(), TargetError> {
-        use std::io::Write;
-        self.bytes.push(DOCUMENT);
-        write!(self.bytes, "{}\0", self.elements).map_err(|error| malformed(&error))?;
-        self.elements += 1;
-        let update = self.open();
-        let query = self.open_named(DOCUMENT, "q");
-        if let Some(id) = frame.id() {
-            let equal = self.open_named(DOCUMENT, "_id");
-            self.name(id.kind, "$eq");
-            self.bytes.extend_from_slice(id.value);
-            self.close(equal)?;
-        } else {
-            // What matches nothing inserts, and the server gives the document an `_id`.
-            let none = self.open_named(ARRAY, "$nor");
-            let anything = self.open_named(DOCUMENT, "0");
-            self.close(anything)?;
-            self.close(none)?;
-        }
-        self.close(query)?;
-        match mode {
+    fn push(&mut self, frame: Frame<'_>, insert: &Insert, keeps: bool) -> Result<(), TargetError> {
+        let update = self.open_element()?;
+        let values = match (insert.keys.is_id(), frame.id()) {
+            // An `_id` that is null is one like others.
+            (true, Some(id)) => Some(vec![("_id", Some(id))]),
+            _ => insert.keys.values(frame),
+        };
+        self.query(values.as_deref())?;
+        match insert.mode {
             WriteMode::Merge => {
                 let pipeline = self.open_named(ARRAY, "u");
                 let stage = self.open_named(DOCUMENT, "0");
@@ -160,6 +196,49 @@ impl ArrayWriter {
         self.name(BOOLEAN, "upsert");
         self.bytes.push(1);
         self.close(update)
+    }
+
+    /// Adds the delete of one document with these values.
+    fn push_delete(&mut self, values: &[KeyValue<'_>]) -> Result<(), TargetError> {
+        let delete = self.open_element()?;
+        self.query(Some(values))?;
+        self.name(INT, "limit");
+        self.bytes.extend_from_slice(&1_i32.to_le_bytes());
+        self.close(delete)
+    }
+
+    /// Begins the next element of the array.
+    fn open_element(&mut self) -> Result<usize, TargetError> {
+        use std::io::Write;
+        self.bytes.push(DOCUMENT);
+        write!(self.bytes, "{}\0", self.elements).map_err(|error| malformed(&error))?;
+        self.elements += 1;
+        Ok(self.open())
+    }
+
+    /// The query for these values. `$eq` has a value that looks like an operator or an expression
+    /// be a value; a missing one is null, which finds what lacks the field as well.
+    fn query(&mut self, values: Option<&[KeyValue<'_>]>) -> Result<(), TargetError> {
+        let query = self.open_named(DOCUMENT, "q");
+        for (name, value) in values.unwrap_or_default() {
+            let equal = self.open_named(DOCUMENT, name);
+            match value {
+                Some(field) => {
+                    self.name(field.kind, "$eq");
+                    self.bytes.extend_from_slice(field.value);
+                }
+                None => self.name(NULL, "$eq"),
+            }
+            self.close(equal)?;
+        }
+        if values.is_none() {
+            // What matches nothing inserts, and the server gives a document without `_id` one.
+            let none = self.open_named(ARRAY, "$nor");
+            let anything = self.open_named(DOCUMENT, "0");
+            self.close(anything)?;
+            self.close(none)?;
+        }
+        self.close(query)
     }
 
     fn name(&mut self, kind: u8, name: &str) {
@@ -297,13 +376,15 @@ fn head(envelope: &Envelope<'_>, name: &'static str) -> RawDocumentBuf {
     let collection = insert.namespace.collection();
     match name {
         "update" => head.append(cstr!("update"), collection),
+        "delete" => head.append(cstr!("delete"), collection),
         _ => head.append(cstr!("insert"), collection),
     }
     head.append(cstr!("ordered"), insert.on_refusal == OnRefusal::Stop);
-    if insert.validators == Validators::Bypassed {
+    let stores = name != "delete";
+    if stores && insert.validators == Validators::Bypassed {
         head.append(cstr!("bypassDocumentValidation"), true);
     }
-    if envelope.keeps_zero_timestamps {
+    if stores && envelope.keeps_zero_timestamps {
         head.append(cstr!("bypassEmptyTsReplacement"), true);
     }
     if let Some(write_concern) = envelope.write_concern {
@@ -326,6 +407,7 @@ mod tests {
     use super::*;
     use crate::batch::{BatchLimits, Batcher, BufferPool, Position, ZeroTimestamps};
     use crate::namespace::Namespace;
+    use crate::target::keys::KeyFields;
     use bson::{Document, doc};
 
     fn batch(documents: &[Document]) -> Batch {
@@ -343,7 +425,8 @@ mod tests {
     fn insert(on_refusal: OnRefusal) -> Insert {
         let validators = Validators::Bypassed;
         let namespace = Namespace::new("d", "c");
-        Insert { namespace, on_refusal, validators, mode: WriteMode::Insert }
+        let (mode, keys) = (WriteMode::Insert, KeyFields::default());
+        Insert { namespace, on_refusal, validators, mode, keys }
     }
 
     fn zero(id: i32) -> Document {
@@ -411,6 +494,60 @@ mod tests {
         };
         let updates = merged.get_array("updates").expect("updates");
         assert_eq!(updates[0].as_document(), Some(&expected));
+    }
+
+    fn by_keys(mode: WriteMode) -> Insert {
+        let keys = KeyFields::parse("a.b,c").expect("fields");
+        Insert { mode, keys, ..insert(OnRefusal::Stop) }
+    }
+
+    #[test]
+    fn an_update_by_other_fields_finds_by_their_values() {
+        let operator = doc! { "$gt": 1 };
+        let documents = [doc! { "a": { "b": 1 } }, doc! { "c": &operator }, doc! { "_id": 3 }];
+        let batch = batch(&documents);
+        let none = RawDocumentBuf::new();
+        let insert = by_keys(WriteMode::Replace);
+        let segments = updates(&envelope(&insert, &none), &batch, &Documents::All);
+        let command = Document::try_from(segments.expect("segments")[0].command.clone());
+        let command = command.expect("well formed");
+        let [one, other, third] = &documents;
+        let null = bson::Bson::Null;
+        let expected: [bson::Bson; 3] = [
+            doc! { "q": { "a.b": { "$eq": 1 }, "c": { "$eq": &null } }, "u": one, "upsert": true }
+                .into(),
+            doc! {
+                "q": { "a.b": { "$eq": &null }, "c": { "$eq": operator } },
+                "u": other, "upsert": true,
+            }
+            .into(),
+            doc! { "q": { "$nor": [ {} ] }, "u": third, "upsert": true }.into(),
+        ];
+        assert_eq!(command.get_array("updates").expect("updates")[..], expected);
+    }
+
+    #[test]
+    fn a_delete_is_for_one_stored_document_each_and_for_none_without_keys() {
+        let batch = batch(&[doc! { "x": 1 }, doc! { "a": { "b": "k" }, "c": 2 }, doc! { "c": 5 }]);
+        let majority = rawdoc! { "w": "majority" };
+        let insert = by_keys(WriteMode::Delete);
+        let mut envelope = envelope(&insert, &majority);
+        envelope.keeps_zero_timestamps = true;
+        let found = deletes(&envelope, &batch, &Documents::All).expect("deletes");
+        assert_eq!(found.keyless, [0]);
+        let [segment] = &found.segments[..] else { panic!("one command") };
+        assert_eq!(segment.indexes, [1, 2]);
+        let command = Document::try_from(segment.command.clone()).expect("well formed");
+        let expected = doc! {
+            "delete": "c", "ordered": true, "writeConcern": { "w": "majority" },
+            "deletes": [
+                { "q": { "a.b": { "$eq": "k" }, "c": { "$eq": 2 } }, "limit": 1 },
+                { "q": { "a.b": { "$eq": bson::Bson::Null }, "c": { "$eq": 5 } }, "limit": 1 },
+            ],
+        };
+        assert_eq!(command, expected);
+        let none = deletes(&envelope, &batch, &Documents::Only(vec![0])).expect("deletes");
+        assert!(none.segments.is_empty());
     }
 
     #[test]

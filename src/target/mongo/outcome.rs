@@ -12,6 +12,8 @@ pub(super) struct Reply {
     pub(super) written: u32,
     /// Documents of the written for which an upsert found none stored.
     pub(super) upserted: u32,
+    /// Documents for which a delete found none stored.
+    pub(super) not_found: u32,
     pub(super) failures: Vec<WriteFailure>,
     pub(super) mark: Option<Mark>,
 }
@@ -25,7 +27,7 @@ impl Reply {
             OnRefusal::Stop => sent.saturating_sub(self.written + refused),
         };
         let Self { written, failures, mark, .. } = self;
-        WriteOutcome { inserted: written, updated: 0, failures, not_tried, mark }
+        WriteOutcome { inserted: written, failures, not_tried, mark, ..WriteOutcome::default() }
     }
 }
 
@@ -39,10 +41,7 @@ pub(super) fn read(
     on_refusal: OnRefusal,
 ) -> Result<Reply, TargetError> {
     confirmed(reply)?;
-    let failures = match reply.get_array("writeErrors") {
-        Ok(errors) => errors.iter().filter_map(Bson::as_document).map(failure).collect(),
-        Err(_) => Vec::new(),
-    };
+    let failures = failures(reply);
     let written = integer(reply.get("n"));
     let answered = written as usize + failures.len();
     let stopped_early = on_refusal == OnRefusal::Stop && !failures.is_empty();
@@ -59,7 +58,46 @@ pub(super) fn read(
     }
     let upserted = reply.get_array("upserted").map_or(0, Vec::len);
     let upserted = u32::try_from(upserted).unwrap_or(u32::MAX).min(written);
-    Ok(Reply { written, upserted, failures, mark: durability::mark(reply) })
+    Ok(Reply { written, upserted, not_found: 0, failures, mark: durability::mark(reply) })
+}
+
+/// Reads the reply to a `delete` of at most one document for each of `sent`.
+///
+/// The server tells how many it deleted and which of them it refused; those that it looked at and
+/// that are neither found none. In order it looks at nothing after the first one that it refuses.
+pub(super) fn read_deletes(
+    reply: &Document,
+    sent: u32,
+    on_refusal: OnRefusal,
+) -> Result<Reply, TargetError> {
+    confirmed(reply)?;
+    let failures = failures(reply);
+    let written = integer(reply.get("n"));
+    let refused = u32::try_from(failures.len()).unwrap_or(u32::MAX);
+    let looked_at = match (on_refusal, failures.first()) {
+        (OnRefusal::Stop, Some(first)) => first.index.saturating_add(1),
+        _ => sent,
+    };
+    match looked_at.checked_sub(written.saturating_add(refused)) {
+        Some(not_found) if looked_at <= sent => {
+            let mark = durability::mark(reply);
+            Ok(Reply { written, upserted: 0, not_found, failures, mark })
+        }
+        _ => Err(TargetError {
+            fault: Fault::ConnectionLost,
+            code: None,
+            labels: Vec::new(),
+            message: format!(
+                "the server says that it deleted {written} documents and refused {refused} of \
+                 {sent}; what it did is unknown"
+            ),
+        }),
+    }
+}
+
+fn failures(reply: &Document) -> Vec<WriteFailure> {
+    let errors = reply.get_array("writeErrors").map_or(&[][..], Vec::as_slice);
+    errors.iter().filter_map(Bson::as_document).map(failure).collect()
 }
 
 /// Whether what a command did is as durable as its write concern asks.
@@ -138,6 +176,16 @@ mod tests {
         let outcome =
             read(&reply, 5, OnRefusal::Stop).expect("read").into_outcome(5, OnRefusal::Stop);
         assert_eq!(outcome.not_tried, 3);
+    }
+
+    #[test]
+    fn deletes_that_find_nothing_are_told_from_those_after_a_refusal() {
+        let errors = [doc! { "index": 3, "code": 2, "errmsg": "" }];
+        let reply = doc! { "n": 2, "writeErrors": errors, "ok": 1.0 };
+        let not_found = |on_refusal| read_deletes(&reply, 6, on_refusal).expect("read").not_found;
+        assert_eq!(not_found(OnRefusal::GoOn), 3);
+        assert_eq!(not_found(OnRefusal::Stop), 1);
+        assert!(read_deletes(&doc! { "n": 7 }, 6, OnRefusal::GoOn).is_err());
     }
 
     #[test]
