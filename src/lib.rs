@@ -76,6 +76,7 @@ pub use exit::ExitStatus;
 pub use report::{Event, Observer, Report, Silent};
 
 // The vocabulary every room speaks.
+pub mod changes;
 pub mod clock;
 pub mod error;
 pub mod exit;

@@ -13,8 +13,10 @@ pub mod null;
 use std::future::Future;
 
 use bson::{Bson, Document, RawBson, RawDocumentBuf, Uuid};
+use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
+use crate::changes::Changes;
 use crate::namespace::Namespace;
 use crate::sample::{IndexProgress, ServerSample};
 use crate::target::durable::{Acknowledgement, Horizon, Mark};
@@ -207,7 +209,8 @@ pub struct Insert {
 
 /// What becomes of a document whose `_id` the collection has already, or the values of other key
 /// fields; one that it has not is inserted in every mode but that which deletes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WriteMode {
     /// It is refused as a duplicate.
     #[default]
@@ -223,6 +226,17 @@ pub enum WriteMode {
 }
 
 impl WriteMode {
+    /// Its name, as it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "insert",
+            Self::Skip => "skip",
+            Self::Replace => "replace",
+            Self::Merge => "merge",
+            Self::Delete => "delete",
+        }
+    }
+
     /// Whether stored documents are changed, by `update` commands.
     pub fn updates(self) -> bool {
         matches!(self, Self::Replace | Self::Merge)
@@ -257,12 +271,8 @@ pub enum Validators {
 pub struct WriteOutcome {
     /// Documents it took as new ones.
     pub inserted: u32,
-    /// Documents for which it found a stored one to replace or to merge them into.
-    pub updated: u32,
-    /// Documents for which it deleted a stored one.
-    pub deleted: u32,
-    /// Documents for which it found none to delete.
-    pub not_found: u32,
+    /// Documents for which it looked for a stored one to change.
+    pub changes: Changes,
     /// Documents it refused, in ascending order of their index.
     pub failures: Vec<WriteFailure>,
     /// Documents at the end that it did not look at, because it stopped at a refusal.
@@ -273,8 +283,15 @@ pub struct WriteOutcome {
 
 impl WriteOutcome {
     /// Documents that did what they came for, or found nothing to do it to.
-    pub fn taken(&self) -> u32 {
-        self.inserted + self.updated + self.deleted + self.not_found
+    pub fn taken(&self) -> u64 {
+        u64::from(self.inserted) + self.changes.documents()
+    }
+
+    /// Counts those of `sent` documents that nothing else counts.
+    fn count_not_tried(&mut self, sent: u32) {
+        let answered = self.taken() + self.failures.len() as u64;
+        let not_tried = u64::from(sent).saturating_sub(answered);
+        self.not_tried = u32::try_from(not_tried).unwrap_or(sent);
     }
 }
 

@@ -17,6 +17,7 @@ use bson::oid::ObjectId;
 use crate::error::{Error, ErrorKind};
 use crate::namespace::Namespace;
 use crate::plan::carried::Carried;
+use crate::target::WriteMode;
 use record::{About, Done, Record, Stands};
 
 /// The most bytes of a line; names are the only part without a fixed length.
@@ -68,13 +69,18 @@ pub struct Past {
 
 impl Ledger {
     /// Begins a ledger, in place of one that may be there.
-    pub fn begin(path: &Path, dump: String, target: String) -> Result<Self, Error> {
+    pub fn begin(
+        path: &Path,
+        dump: String,
+        target: String,
+        mode: WriteMode,
+    ) -> Result<Self, Error> {
         let run = ObjectId::new();
         if let Some(folder) = path.parent() {
             // Where that fails, so does what follows, and says why.
             let _ = std::fs::create_dir_all(folder);
         }
-        let about = About { version: record::VERSION, run: run.to_hex(), dump, target };
+        let about = About { version: record::VERSION, run: run.to_hex(), dump, target, mode };
         let opened =
             OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path);
         let file = opened.map_err(|error| unusable(path, "cannot be opened", &error))?;
@@ -283,7 +289,7 @@ impl History {
                 let carried = &mut past.carried;
                 carried.ranges.insert(done.from..done.to);
                 carried.inserted = carried.inserted.saturating_add(done.inserted);
-                carried.updated = carried.updated.saturating_add(done.updated);
+                carried.changes += done.changes;
                 carried.already_there = carried.already_there.saturating_add(done.there);
                 carried.rejected = carried.rejected.saturating_add(done.rejected);
                 carried.conflicts = carried.conflicts.saturating_add(done.conflicts);
@@ -342,6 +348,7 @@ fn damaged(path: &Path, at: u64, what: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::changes::Changes;
     use proptest::prelude::*;
 
     fn done(from: u64, to: u64) -> Done {
@@ -350,7 +357,7 @@ mod tests {
             from,
             to,
             inserted: 2,
-            updated: 0,
+            changes: Changes::default(),
             there: 1,
             rejected: 0,
             conflicts: 0,
@@ -367,7 +374,8 @@ mod tests {
     fn written() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("ledger");
-        let ledger = Ledger::begin(&path, "d".to_owned(), "t".to_owned()).expect("begun");
+        let ledger =
+            Ledger::begin(&path, "d".to_owned(), "t".to_owned(), WriteMode::Insert).expect("begun");
         let (source, target) = names();
         ledger.stands(4, &source, &target, Some("u".to_owned()));
         ledger.done(4, done(0, 10));

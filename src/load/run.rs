@@ -275,7 +275,7 @@ impl<T: Target> Run<T> {
                 self.observe(&Event::Carried {
                     collection,
                     inserted: carried.inserted,
-                    updated: carried.updated,
+                    changes: carried.changes,
                     already_there: carried.already_there,
                     rejected: carried.rejected,
                     conflicts: carried.conflicts,

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::batch::{Batch, Sent};
+use crate::changes::Changes;
 use crate::error::{Error, ErrorKind};
 use crate::limits::{LOST_BEFORE_HALVING, STOP_GRACE};
 use crate::load::OnRejection;
@@ -67,9 +68,7 @@ struct Delivery<'a, T> {
     /// Documents that are still to be sent, the next group last.
     groups: Vec<Documents>,
     inserted: u64,
-    updated: u64,
-    deleted: u64,
-    not_found: u64,
+    changes: Changes,
     already_there: u64,
     failures: Vec<WriteFailure>,
     known: Known,
@@ -104,9 +103,7 @@ impl<'a, T: Target> Delivery<'a, T> {
             began: Instant::now(),
             groups: vec![Documents::All],
             inserted: 0,
-            updated: 0,
-            deleted: 0,
-            not_found: 0,
+            changes: Changes::default(),
             already_there: 0,
             failures: Vec::new(),
             known: Known::default(),
@@ -163,9 +160,7 @@ impl<'a, T: Target> Delivery<'a, T> {
             self.outage = Outage::new();
         }
         self.inserted += u64::from(outcome.inserted);
-        self.updated += u64::from(outcome.updated);
-        self.deleted += u64::from(outcome.deleted);
-        self.not_found += u64::from(outcome.not_found);
+        self.changes += outcome.changes;
         self.mark = Mark::of_both(self.mark, outcome.mark);
         let has_rest = outcome.not_tried > 0;
         if has_rest {

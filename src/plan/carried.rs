@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::changes::Changes;
+
 /// Stretches of bytes that neither overlap nor touch, in ascending order.
 ///
 /// The bytes are those of one collection's documents in the order of the dump, uncompressed: for a
@@ -72,8 +74,8 @@ pub struct Carried {
     pub ranges: RangeSet,
     /// Documents that the server took.
     pub inserted: u64,
-    /// Documents that replaced a stored one or were merged into it.
-    pub updated: u64,
+    /// What became of those that found a stored one.
+    pub changes: Changes,
     /// Documents that were there already, byte for byte the same.
     pub already_there: u64,
     /// Documents that were refused.
@@ -87,7 +89,7 @@ pub struct Carried {
 impl Carried {
     /// Documents that were read and answered for.
     pub fn documents(&self) -> u64 {
-        self.inserted + self.updated + self.already_there + self.rejected
+        self.inserted + self.changes.documents() + self.already_there + self.rejected
     }
 }
 

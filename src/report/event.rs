@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::changes::Changes;
 use crate::namespace::Namespace;
 use crate::report::lost::LostStretch;
 use crate::sample::{IndexProgress, Sample};
@@ -43,8 +44,8 @@ pub enum Event {
         collection: usize,
         /// Documents the server took.
         inserted: u64,
-        /// Documents that replaced a stored one or were merged into it.
-        updated: u64,
+        /// What became of those that found a stored one.
+        changes: Changes,
         /// Documents that were stored already.
         already_there: u64,
         /// Documents that were refused.
@@ -84,18 +85,14 @@ pub enum Event {
         /// The stretch.
         stretch: LostStretch,
     },
-    /// The server answered for a batch; the first six counts add up to the batch's documents.
+    /// The server answered for a batch; the first four counts add up to the batch's documents.
     Written {
         /// The collection.
         collection: usize,
         /// Documents the server took.
         inserted: u64,
-        /// Documents that replaced a stored one or were merged into it.
-        updated: u64,
-        /// Documents for which a stored one was deleted.
-        deleted: u64,
-        /// Documents for which none was found to delete.
-        not_found: u64,
+        /// What became of those that looked for a stored one.
+        changes: Changes,
         /// Documents that were found stored already, byte for byte the same unless they are skipped
         /// for their `_id`.
         already_there: u64,

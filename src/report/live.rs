@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::changes::Changes;
 use crate::error::Error;
 use crate::exit::ExitStatus;
 use crate::report::bound::Bound;
@@ -191,6 +192,8 @@ pub struct Progress {
     pub documents_read: u64,
     /// Documents the server took.
     pub documents_inserted: u64,
+    /// What became of documents that looked for a stored one.
+    pub documents_changed: Changes,
     /// Documents that were stored already.
     pub documents_already_there: u64,
     /// Documents the server refused.

@@ -146,8 +146,7 @@ impl Log {
         }
         if self.level > Level::Quiet || report.exit_status != ExitStatus::Restored {
             let balance = report.balance;
-            let changed = balance.updated + balance.deleted;
-            let done = balance.inserted + changed + balance.already_there;
+            let done = balance.done() + balance.already_there;
             state.line(&self.tool.total(done, balance.rejected + balance.unsent));
         }
     }

@@ -139,7 +139,7 @@ impl Tally {
         let Event::Carried {
             collection,
             inserted,
-            updated,
+            changes,
             already_there,
             rejected,
             conflicts,
@@ -148,17 +148,17 @@ impl Tally {
         else {
             return;
         };
-        let documents = inserted + updated + already_there + rejected;
+        let documents = inserted + changes.documents() + already_there + rejected;
         self.count(collection, |counts| {
             counts.read += documents;
             counts.bytes_read += bytes;
             counts.inserted += inserted;
-            counts.updated += updated;
+            counts.changes += changes;
             counts.already_there += already_there;
             counts.rejected += rejected;
             counts.conflicts += conflicts;
             counts.carried += documents;
-            counts.inserted_before += inserted + updated;
+            counts.done_before += inserted + changes.found();
         });
     }
 
@@ -173,9 +173,7 @@ impl Tally {
             Event::Written {
                 collection,
                 inserted,
-                updated,
-                deleted,
-                not_found,
+                changes,
                 already_there,
                 rejected,
                 conflicts,
@@ -186,9 +184,7 @@ impl Tally {
                 let before = self.origin_bytes_done_of(collection);
                 self.count(collection, |counts| {
                     counts.inserted += inserted;
-                    counts.updated += updated;
-                    counts.deleted += deleted;
-                    counts.not_found += not_found;
+                    counts.changes += changes;
                     counts.already_there += already_there;
                     counts.rejected += rejected;
                     counts.conflicts += conflicts;
@@ -197,7 +193,7 @@ impl Tally {
                     counts.batches += 1;
                 });
                 self.origin_bytes_done += self.origin_bytes_done_of(collection) - before;
-                let documents = inserted + updated + deleted;
+                let documents = inserted + changes.found();
                 let amounts = Amounts { documents, bytes, origin_bytes };
                 self.answered(at, collection, Answered { amounts, rejected, latency });
             }
@@ -370,7 +366,7 @@ impl Tally {
     pub fn rate_average(&self) -> Rate {
         let counts = self.counts;
         let amounts = Amounts {
-            documents: counts.inserted + counts.updated + counts.deleted - counts.inserted_before,
+            documents: counts.done() - counts.done_before,
             bytes: counts.bytes_acknowledged,
             origin_bytes: counts.origin_bytes_acknowledged,
         };

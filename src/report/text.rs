@@ -8,6 +8,7 @@ mod verification;
 
 use std::time::Duration;
 
+use crate::changes::Changes;
 use crate::exit::ExitStatus;
 use crate::limits::SUMMARY_ROWS;
 use crate::namespace::Namespace;
@@ -19,7 +20,6 @@ use crate::report::latency::Quantiles;
 use crate::report::lost::Lost;
 use crate::report::probe::ProbeReport;
 use crate::report::survey::SurveyReport;
-use crate::report::tally::Balance;
 use crate::report::value::{CollectionState, Outcome, Report, Skipped};
 use crate::report::verification::VerifyReport;
 use crate::report::workers::WorkersReport;
@@ -200,13 +200,16 @@ impl Summary {
         let server = of_server(&report.target.server_version, "");
         self.fact("to", &format!("{}{server}", one_line(&report.target.description)));
         let (average, peak) = (rates.average_documents_per_second, rates.peak_documents_per_second);
-        let inserts = format!(
-            "{}, {} inserts/s on average, {} at peak",
-            counted(report.balance.inserted, "document", "documents"),
+        let balance = &report.balance;
+        let (label, what) =
+            if balance.changes.is_none() { ("inserted", "inserts") } else { ("written", "writes") };
+        let writes = format!(
+            "{}, {} {what}/s on average, {} at peak",
+            counted(balance.done(), "document", "documents"),
             whole(average),
             whole(peak)
         );
-        self.fact("inserted", &inserts);
+        self.fact(label, &writes);
         let sent = format!(
             "{}, {} on average, {} at peak",
             bytes(totals.bytes_acknowledged),
@@ -415,7 +418,7 @@ impl Summary {
 
     fn ending(&mut self, report: &Report) {
         let balance = &report.balance;
-        let changed = changed(balance, " +");
+        let changed = changed(&balance.changes, " +");
         let line = format!(
             "{} read {} {} inserted{changed} + {} already there + {} rejected + {} unsent",
             count(balance.read),
@@ -509,20 +512,15 @@ pub(super) fn verdicts(report: &Report) -> Vec<Verdict> {
 }
 
 /// What documents did to stored ones, each after this sign; nothing of what none did.
-fn changed(balance: &Balance, sign: &str) -> String {
-    let changed = [
-        (balance.updated, "updated"),
-        (balance.deleted, "deleted"),
-        (balance.not_found, "not found"),
-    ];
-    let changed = changed.into_iter().filter(|(documents, _)| *documents > 0);
-    changed.map(|(documents, what)| [sign, " ", &count(documents), " ", what].concat()).collect()
+pub(super) fn changed(changes: &Changes, sign: &str) -> String {
+    let parts = changes.parts().into_iter().filter(|(_, documents)| *documents > 0);
+    parts.map(|(what, documents)| [sign, " ", &count(documents), " ", what].concat()).collect()
 }
 
 /// The documents that arrived, in a few words.
 fn documents(report: &Report) -> String {
     let inserted = counted(report.balance.inserted, "document", "documents");
-    let told = format!("{inserted} inserted{}", changed(&report.balance, ","));
+    let told = format!("{inserted} inserted{}", changed(&report.balance.changes, ","));
     match report.balance.already_there {
         0 => told,
         already_there => format!("{told} and {} already there", count(already_there)),

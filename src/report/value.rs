@@ -310,8 +310,8 @@ pub struct CollectionReport {
     pub error: Option<String>,
     /// What became of its documents.
     pub balance: Balance,
-    /// Documents that the server took in an earlier run, which the balance counts as well.
-    pub inserted_before: u64,
+    /// Documents of [`Balance::done`] that an earlier run brought.
+    pub done_before: u64,
     /// Bytes of the documents read, uncompressed.
     pub bytes_read: u64,
     /// Bytes of the documents the server answered for, uncompressed.
@@ -539,7 +539,7 @@ impl CollectionReport {
             state,
             error,
             balance: tally.counts.balance(),
-            inserted_before: tally.counts.inserted_before,
+            done_before: tally.counts.done_before,
             bytes_read: tally.counts.bytes_read,
             bytes_acknowledged: tally.counts.bytes_acknowledged,
             origin_bytes: tally.planned.origin_bytes,

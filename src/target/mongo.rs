@@ -146,20 +146,13 @@ impl MongoTarget {
         let sent = u32::try_from(segment.indexes.len()).unwrap_or(u32::MAX);
         let command = segment.command.clone();
         let reply = self.write(insert.namespace.database(), command).await?;
-        let deletes = insert.mode == WriteMode::Delete;
-        let read = if deletes { outcome::read_deletes } else { outcome::read };
+        let read =
+            if insert.mode == WriteMode::Delete { outcome::read_deletes } else { outcome::read };
         let reply = read(&reply, sent, insert.on_refusal)?;
         let went_through = reply.failures.is_empty() || insert.on_refusal == OnRefusal::GoOn;
-        // Of an update, `n` counts the stored documents that were found as well as new ones.
-        let is_update = insert.mode.updates();
-        let inserted = if is_update { reply.upserted } else { reply.written };
-        if deletes {
-            outcome.deleted += reply.written;
-            outcome.not_found += reply.not_found;
-        } else {
-            outcome.inserted += inserted;
-            outcome.updated += reply.written - inserted;
-        }
+        let (inserted, changes) = reply.told_apart(insert.mode);
+        outcome.inserted += inserted;
+        outcome.changes += changes;
         outcome.mark = Mark::of_both(outcome.mark, reply.mark);
         for mut failure in reply.failures {
             failure.index = segment.indexes[failure.index as usize];
@@ -209,8 +202,7 @@ impl MongoTarget {
             }
         }
         outcome.failures.sort_by_key(|failure| failure.index);
-        let answered = outcome.taken() + u32::try_from(outcome.failures.len()).unwrap_or(0);
-        outcome.not_tried = documents.count(batch.documents).saturating_sub(answered);
+        outcome.count_not_tried(documents.count(batch.documents));
         Ok(outcome)
     }
 
@@ -232,10 +224,9 @@ impl MongoTarget {
         }
         // What comes after the one that the server stopped at is sent again with the rest.
         let passed = keyless.iter().filter(|&&index| index < end).count();
-        outcome.not_found += u32::try_from(passed).unwrap_or(u32::MAX);
+        outcome.changes.not_found += passed as u64;
         outcome.failures.sort_by_key(|failure| failure.index);
-        let answered = outcome.taken() + u32::try_from(outcome.failures.len()).unwrap_or(0);
-        outcome.not_tried = documents.count(batch.documents).saturating_sub(answered);
+        outcome.count_not_tried(documents.count(batch.documents));
         Ok(outcome)
     }
 }

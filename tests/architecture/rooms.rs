@@ -10,22 +10,34 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("limits", &[]),
     ("sum", &[]),
     ("sample", &[]),
+    ("changes", &[]),
     ("clock", &[]),
     ("memory", &[]),
     ("namespace", &["error"]),
     ("facts", &["namespace"]),
     ("frame", &["error", "limits"]),
     ("exit", &["error"]),
-    ("report", &["error", "limits", "namespace", "exit", "sample"]),
+    ("report", &["error", "limits", "namespace", "exit", "sample", "changes"]),
     ("exporter", &["error", "limits", "report"]),
     ("dump", &["clock", "error", "limits", "memory", "namespace", "frame", "facts"]),
-    ("plan", &["error", "limits", "namespace", "facts", "dump"]),
+    ("plan", &["error", "limits", "namespace", "facts", "changes", "dump"]),
     // A reader says where a document was, in the batch's word for it.
     ("reader", &[VOCABULARY, "dump", "batch::Position"]),
     ("batch", &["error", "limits", "memory", "namespace", "frame"]),
     (
         "target",
-        &["error", "limits", "namespace", "facts", "frame", "batch", "sample", METADATA, INDEX],
+        &[
+            "error",
+            "limits",
+            "namespace",
+            "facts",
+            "frame",
+            "batch",
+            "sample",
+            "changes",
+            METADATA,
+            INDEX,
+        ],
     ),
     ("load", &[VOCABULARY, FLOW]),
     ("seed", &[VOCABULARY, "dump"]),
@@ -45,7 +57,7 @@ const OF_OPTIONS: &str = "dump::Compression | dump::writer::Existing | seed | pr
 const METADATA: &str = "dump::metadata | dump::CollectionMetadata";
 const INDEX: &str = "dump::IndexSpec";
 const VOCABULARY: &str =
-    "error | limits | memory | namespace | facts | frame | exit | sum | sample | clock";
+    "error | limits | memory | namespace | facts | frame | exit | sum | sample | changes | clock";
 const FLOW: &str = "dump | plan | reader | batch | target | report";
 
 /// Where a crate, or a part of the standard library, may be used; nowhere if no place is named.
@@ -103,8 +115,17 @@ const CRATES: &[(&str, &[&str])] = &[
 ];
 
 /// Rooms that compute and do nothing else, so that property tests can say all about them.
-const PURE: [&str; 8] =
-    ["plan", "batch", "namespace", "frame", "sum", "sample", "report::event", "report::tally"];
+const PURE: [&str; 9] = [
+    "plan",
+    "batch",
+    "namespace",
+    "frame",
+    "sum",
+    "sample",
+    "changes",
+    "report::event",
+    "report::tally",
+];
 
 /// What they must not name.
 const IMPURE: [&str; 9] =

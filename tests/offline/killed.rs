@@ -25,7 +25,7 @@ use restorm::plan::{self, Creation, RestorePlan, Selection};
 use restorm::report::{Silent, Tally};
 use restorm::target::durable::{Acknowledgement, Horizon};
 use restorm::target::{
-    Documents, Fault, Insert, MergeUsers, Target, TargetError, Validators, WriteFailure,
+    Documents, Fault, Insert, MergeUsers, Target, TargetError, Validators, WriteFailure, WriteMode,
     WriteOutcome,
 };
 
@@ -503,7 +503,8 @@ fn nothing_is_lost_or_doubled_however_often_tool_and_server_end() {
                     }
                     resumed(&mut plan, &ledger)
                 } else {
-                    Ledger::begin(&ledger, "d".to_owned(), "t".to_owned()).expect("begun")
+                    Ledger::begin(&ledger, "d".to_owned(), "t".to_owned(), WriteMode::Insert)
+                        .expect("begun")
                 };
                 let rejects = rejects(&plan, &folder.path().join(REJECTS), kept.run());
                 run(plan, &target, settings.clone(), kept, rejects, turns)

@@ -79,7 +79,12 @@ pub(super) fn keep(found: Found<'_>, plan: &mut RestorePlan) -> Result<Option<Ke
     let mut failure = None;
     for place in &places {
         note_earlier(place, &dump, &facts.identity, plan);
-        match Ledger::begin(place, dump.clone(), facts.identity.clone()) {
+        match Ledger::begin(
+            place,
+            dump.clone(),
+            facts.identity.clone(),
+            options.settings.write_mode,
+        ) {
             Ok(ledger) => return Ok(Some(Kept { ledger: ledger.into(), is_named })),
             Err(error) if is_named => return Err(error),
             Err(error) => failure = failure.or(Some(error)),
@@ -153,7 +158,7 @@ fn resume(
         return Err(no_ledger(places));
     };
     let (ledger, history) = Ledger::resume(place)?;
-    check(&history, place, dump, found.facts)?;
+    check(&history, place, dump, &found)?;
     for collection in 0..plan.collections.len() {
         let planned = &mut plan.collections[collection];
         if let Some(past) = history.find(&planned.source, &planned.namespace) {
@@ -173,7 +178,8 @@ fn resume(
 }
 
 /// Refuses a ledger that is about something else.
-fn check(history: &History, place: &Path, dump: &str, facts: &ServerFacts) -> Result<(), Error> {
+fn check(history: &History, place: &Path, dump: &str, found: &Found<'_>) -> Result<(), Error> {
+    let facts = found.facts;
     let refused = |what: String| {
         Error::new(ErrorKind::Plan, what).in_file(place).hint(
             "name the ledger of this restore with --ledger, or begin anew without --resume (with \
@@ -189,6 +195,18 @@ fn check(history: &History, place: &Path, dump: &str, facts: &ServerFacts) -> Re
         return Err(refused(format!(
             "the ledger is about the target `{}`, this one is `{}`",
             history.about.target, facts.identity
+        )));
+    }
+    let (mode, begun_in) = (found.options.settings.write_mode, history.about.mode);
+    if mode != begun_in {
+        let what = format!(
+            "the restore was begun with --mode {}, this one has --mode {}",
+            begun_in.name(),
+            mode.name()
+        );
+        return Err(Error::new(ErrorKind::Plan, what).in_file(place).hint(format!(
+            "go on with --resume --mode {}, or begin anew without --resume",
+            begun_in.name()
         )));
     }
     if history.oplog_begun {

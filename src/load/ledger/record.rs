@@ -7,6 +7,9 @@
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
+use crate::changes::Changes;
+use crate::target::WriteMode;
+
 /// The form of ledger that is written here.
 pub(super) const VERSION: u32 = 1;
 
@@ -38,6 +41,9 @@ pub struct About {
     pub dump: String,
     /// The target's identity.
     pub target: String,
+    /// What becomes of documents whose `_id` is there.
+    #[serde(default)]
+    pub mode: WriteMode,
 }
 
 /// A collection that stands on the target.
@@ -66,9 +72,9 @@ pub struct Done {
     pub to: u64,
     /// Documents that the server took.
     pub inserted: u64,
-    /// Documents that replaced a stored one or were merged into it.
-    #[serde(skip_serializing_if = "is_zero", default)]
-    pub updated: u64,
+    /// What became of those that found a stored one.
+    #[serde(skip_serializing_if = "Changes::is_none", default)]
+    pub changes: Changes,
     /// Documents that were there already.
     pub there: u64,
     /// Documents that were refused.
@@ -116,7 +122,7 @@ mod tests {
             from: 7,
             to: 99,
             inserted: 4,
-            updated: 3,
+            changes: Changes { replaced: 3, ..Changes::default() },
             there: 1,
             rejected: 2,
             conflicts: 1,

@@ -21,7 +21,7 @@ impl<T: Target> Delivery<'_, T> {
         let conflicts =
             self.failures.iter().filter(|one| self.known.conflicts.contains(&one.index));
         let conflicts = conflicts.count() as u64;
-        let done = self.inserted + self.updated + self.deleted + self.not_found;
+        let done = self.inserted + self.changes.documents();
         let answered = done + self.already_there + rejected;
         let mut events = Vec::new();
         let mut kept = Vec::new();
@@ -36,9 +36,7 @@ impl<T: Target> Delivery<'_, T> {
             events.push(Event::Written {
                 collection,
                 inserted: self.inserted,
-                updated: self.updated,
-                deleted: self.deleted,
-                not_found: self.not_found,
+                changes: self.changes,
                 already_there: self.already_there,
                 rejected,
                 conflicts,
@@ -54,7 +52,7 @@ impl<T: Target> Delivery<'_, T> {
             from: self.batch.range.start,
             to: self.batch.range.end,
             inserted: self.inserted,
-            updated: self.updated,
+            changes: self.changes,
             there: self.already_there,
             rejected: rejected + u64::from(self.batch.damaged),
             conflicts,

@@ -76,19 +76,14 @@ pub(super) fn balance(report: &Report) -> Markup {
 }
 
 fn parts(balance: &Balance) -> Vec<(&'static str, &'static str, u64)> {
-    let mut parts = vec![
-        ("inserted", "inserted", balance.inserted),
+    let changes = balance.changes.parts().into_iter().filter(|(_, documents)| *documents > 0);
+    let mut parts = vec![("inserted", "inserted", balance.inserted)];
+    parts.extend(changes.map(|(what, documents)| ("there", what, documents)));
+    parts.extend([
         ("there", "already there", balance.already_there),
         ("rejected", "rejected", balance.rejected),
         ("unsent", "unsent", balance.unsent),
-    ];
-    if balance.deleted + balance.not_found > 0 {
-        parts.insert(1, ("there", "not found", balance.not_found));
-        parts.insert(1, ("there", "deleted", balance.deleted));
-    }
-    if balance.updated > 0 {
-        parts.insert(1, ("there", "updated", balance.updated));
-    }
+    ]);
     parts
 }
 

@@ -89,7 +89,7 @@ fn collection(one: &CollectionReport) -> Markup {
 fn cells(one: &CollectionReport) -> Vec<Cell> {
     let balance = &one.balance;
     let pace = one.data_time.map_or_else(Cell::none, |time| {
-        let pace = per_second(balance.inserted - one.inserted_before, time);
+        let pace = per_second(balance.done() - one.done_before, time);
         Cell::number(rate(pace), pace)
     });
     let time = one
@@ -107,7 +107,7 @@ fn cells(one: &CollectionReport) -> Vec<Cell> {
         format!("{} of {}", count(built), count(planned))
     };
     vec![
-        whole(balance.inserted + balance.updated + balance.deleted + balance.already_there),
+        whole(balance.done() + balance.already_there),
         Cell { is_wrong: balance.rejected > 0, ..whole(balance.rejected) },
         Cell::number(bytes(one.bytes_acknowledged), float(one.bytes_acknowledged)),
         pace,

@@ -11,6 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::changes::Changes;
 use crate::limits::{METRICS_CODES_MAX, METRICS_NAMESPACES_MAX};
 use crate::report::event::{Event, PlannedCollection, Rejection};
 use crate::report::metrics::{Labels, OTHERS, float, ratio};
@@ -43,9 +44,8 @@ struct Series {
     read: Counter,
     read_bytes: Counter,
     inserted: Counter,
-    updated: Counter,
-    deleted: Counter,
-    not_found: Counter,
+    /// In the order of [`Changes::parts`].
+    changes: [Counter; 5],
     already_there: Counter,
     rejected: Counter,
     unsent: Counter,
@@ -78,8 +78,8 @@ impl Families {
         );
         registry.register(
             "documents",
-            "Documents by what became of them: inserted, updated, deleted, not_found, \
-             already_there, rejected, unsent",
+            "Documents by what became of them: inserted, replaced, merged, unchanged, deleted, \
+             not_found, already_there, rejected, unsent",
             families.documents.clone(),
         );
         registry.register_with_unit(
@@ -115,9 +115,7 @@ impl Families {
             read: self.read.get_or_create_owned(&labels),
             read_bytes: self.read_bytes.get_or_create_owned(&labels),
             inserted: documents("inserted"),
-            updated: documents("updated"),
-            deleted: documents("deleted"),
-            not_found: documents("not_found"),
+            changes: Changes::default().parts().map(|(what, _)| documents(&what.replace(' ', "_"))),
             already_there: documents("already_there"),
             rejected: documents("rejected"),
             unsent: documents("unsent"),
@@ -215,30 +213,28 @@ impl Documents {
             }
             Event::Damaged { collection, bytes, ref rejection } => {
                 self.count_read(collection, 1, bytes);
-                self.count(collection, [0, 0, 0, 0, 0, 1]);
+                self.count(collection, [0, 0, 1], Changes::default());
                 self.failures.add("damaged", rejection.code, 1);
             }
             Event::Carried {
                 collection,
                 inserted,
-                updated,
+                changes,
                 already_there,
                 rejected,
                 conflicts,
                 bytes,
             } => {
-                let documents = inserted + updated + already_there + rejected;
+                let documents = inserted + changes.documents() + already_there + rejected;
                 self.count_read(collection, documents, bytes);
-                self.count(collection, [inserted, updated, 0, 0, already_there, rejected]);
+                self.count(collection, [inserted, already_there, rejected], changes);
                 self.conflicts.inc_by(conflicts);
                 self.carried.inc_by(documents);
             }
             Event::Written {
                 collection,
                 inserted,
-                updated,
-                deleted,
-                not_found,
+                changes,
                 already_there,
                 rejected,
                 conflicts,
@@ -246,8 +242,7 @@ impl Documents {
                 origin_bytes,
                 latency,
             } => {
-                let counts = [inserted, updated, deleted, not_found, already_there, rejected];
-                self.count(collection, counts);
+                self.count(collection, [inserted, already_there, rejected], changes);
                 self.count_batch(collection, bytes, origin_bytes, latency);
                 if conflicts > 0 {
                     self.conflicts.inc_by(conflicts);
@@ -298,17 +293,17 @@ impl Documents {
         });
     }
 
-    /// Counts documents by what became of them, in the order in which events tell it.
-    fn count(&self, collection: usize, counts: [u64; 6]) {
-        let [inserted, updated, deleted, not_found, already_there, rejected] = counts;
-        let answered: u64 = counts.iter().sum();
+    /// Counts documents by what became of them: inserted, already there, rejected, and changes.
+    fn count(&self, collection: usize, counts: [u64; 3], changes: Changes) {
+        let [inserted, already_there, rejected] = counts;
+        let answered = counts.iter().sum::<u64>() + changes.documents();
         self.answered.fetch_add(answered, Ordering::Release);
         self.with(collection, |series| {
             series.inserted.inc_by(inserted);
             if answered > inserted {
-                series.updated.inc_by(updated);
-                series.deleted.inc_by(deleted);
-                series.not_found.inc_by(not_found);
+                for (counter, (_, documents)) in series.changes.iter().zip(changes.parts()) {
+                    counter.inc_by(documents);
+                }
                 series.already_there.inc_by(already_there);
                 series.rejected.inc_by(rejected);
             }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::*;
+use crate::changes::Changes;
 use crate::limits::{METRICS_CODES_MAX, METRICS_NAMESPACES_MAX};
 use crate::report::event::{OplogTime, PlannedCollection, Rejection};
 use crate::report::lost::LostStretch;
@@ -110,7 +111,7 @@ fn everything() -> Vec<Event> {
         Event::Carried {
             collection: 0,
             inserted: 30,
-            updated: 0,
+            changes: Changes::default(),
             already_there: 2,
             rejected: 1,
             conflicts: 1,

@@ -117,7 +117,7 @@ impl Bars {
             (Some(Phase::Oplog), _) => words(share, &super::lines::oplog(glance)),
             (Some(Phase::Views), _) => words(share, "creating views"),
             (_, Some(stall)) => words(share, &stall),
-            _ => numbers(share, glance.inserted, glance.rate.documents, glance.time_left),
+            _ => numbers(share, glance.documents, glance.rate.documents, glance.time_left),
         });
         self.total.set_position(steps(glance.fraction));
     }
@@ -132,8 +132,8 @@ impl CollectionBar {
             self.builds_indexes = builds_indexes;
         }
         match &active.work {
-            Work::Documents { fraction, inserted, rate, time_left } => {
-                self.bar.set_message(numbers(*fraction, *inserted, rate.documents, *time_left));
+            Work::Documents { fraction, documents, rate, time_left } => {
+                self.bar.set_message(numbers(*fraction, *documents, rate.documents, *time_left));
                 self.bar.set_position(steps(*fraction));
             }
             Work::Indexes { names, since, fraction, time_left } => {
@@ -199,15 +199,15 @@ fn words(fraction: Option<f64>, text: &str) -> String {
 /// The numbers beside a bar, in columns that stay in their places.
 fn numbers(
     fraction: Option<f64>,
-    inserted: u64,
-    documents: f64,
+    documents: u64,
+    per_second: f64,
     remaining: Option<Duration>,
 ) -> String {
     format!(
         "{}  {}  {}  {}",
         right(&percent_known(fraction), PERCENT_COLUMNS),
-        right(&count(inserted), DOCUMENTS_COLUMNS),
-        right(&rate(documents), RATE_COLUMNS),
+        right(&count(documents), DOCUMENTS_COLUMNS),
+        right(&rate(per_second), RATE_COLUMNS),
         format::left(&time_left(remaining), TIME_COLUMNS),
     )
 }

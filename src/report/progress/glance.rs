@@ -20,8 +20,8 @@ pub(super) struct Glance {
     /// Bytes of documents the server answered for, and how many they will have been, if there is
     /// any telling.
     pub(super) bytes: (u64, Option<u64>),
-    /// Documents the server took.
-    pub(super) inserted: u64,
+    /// Documents that were inserted or for which a stored one was found to change.
+    pub(super) documents: u64,
     /// What became of the documents that were read.
     pub(super) balance: Balance,
     /// Batches and commands that were sent again.
@@ -66,8 +66,8 @@ pub(super) enum Work {
     Documents {
         /// The share that is done, 0 to 1, if there is any telling.
         fraction: Option<f64>,
-        /// Documents the server took.
-        inserted: u64,
+        /// Documents that were inserted or for which a stored one was found to change.
+        documents: u64,
         /// The rate now.
         rate: Rate,
         /// How long it will still take, if there is any telling.
@@ -98,7 +98,7 @@ impl Glance {
             phase: tally.phase().map(|(phase, _)| phase),
             fraction: tally.fraction_known(),
             bytes: (tally.counts().bytes_acknowledged, tally.bytes_expected()),
-            inserted: tally.counts().inserted,
+            documents: tally.counts().done(),
             balance: tally.balance(),
             retries: tally.counts().retries,
             gauges: tally.sample().map(|sample| sample.gauges).unwrap_or_default(),
@@ -163,7 +163,7 @@ impl ActiveCollection {
         let work = if tally.state == State::Loading {
             Work::Documents {
                 fraction: has_size.then(|| tally.fraction()),
-                inserted: tally.counts.inserted,
+                documents: tally.counts.done(),
                 rate: tally.rate(at),
                 time_left: tally.time_left(at).filter(|_| has_size),
             }

@@ -94,6 +94,7 @@ fn progress(glance: &Glance) -> Progress {
         seconds_left: glance.time_left.map(|time| time.as_secs_f64()),
         documents_read: balance.read,
         documents_inserted: balance.inserted,
+        documents_changed: balance.changes,
         documents_already_there: balance.already_there,
         documents_rejected: balance.rejected,
         bytes: glance.bytes.0,

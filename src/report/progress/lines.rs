@@ -78,7 +78,7 @@ impl Show for Lines {
 fn line(glance: &Glance) -> Option<String> {
     let line = match glance.phase? {
         Phase::Data => {
-            let documents = counted(glance.inserted, "document", "documents");
+            let documents = counted(glance.documents, "document", "documents");
             let pace = glance.stall().unwrap_or_else(|| pace(glance));
             let (written, expected) = glance.bytes;
             let bytes = match expected {

@@ -7,7 +7,7 @@ use crate::report::Verbosity;
 use crate::report::event::Event;
 use crate::report::format::{bytes, counted, duration, one_line};
 use crate::report::tally::{CollectionTally, Tally};
-use crate::report::text::about;
+use crate::report::text::{about, changed};
 
 /// The least time between two lines about retries; a server in trouble makes many.
 pub(super) const RETRY_LINE_INTERVAL: Duration = Duration::from_secs(1);
@@ -110,7 +110,8 @@ fn ended(collection: &CollectionTally) -> String {
     let documents = counted(collection.counts.inserted, "document", "documents");
     let bytes = bytes(collection.counts.bytes_acknowledged);
     let time = duration(collection.data_time().unwrap_or_default());
-    format!("{namespace}: done, {documents} inserted, {bytes} in {time}")
+    let changed = changed(&collection.counts.changes, ",");
+    format!("{namespace}: done, {documents} inserted{changed}, {bytes} in {time}")
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::changes::Changes;
 use crate::report::event::Phase;
 
 /// What a collection, or the whole run, has come to.
@@ -13,12 +14,8 @@ pub struct Counts {
     pub bytes_read: u64,
     /// Documents the server took.
     pub inserted: u64,
-    /// Documents that replaced a stored one or were merged into it.
-    pub updated: u64,
-    /// Documents for which a stored one was deleted.
-    pub deleted: u64,
-    /// Documents for which none was found to delete.
-    pub not_found: u64,
+    /// What became of those that looked for a stored one.
+    pub changes: Changes,
     /// Documents that were stored already: byte for byte the same, or skipped for their `_id`.
     pub already_there: u64,
     /// Documents the server refused.
@@ -27,8 +24,8 @@ pub struct Counts {
     pub conflicts: u64,
     /// Documents that an earlier run had brought, which are counted above as well.
     pub carried: u64,
-    /// Documents of those that the server took then.
-    pub inserted_before: u64,
+    /// Documents of those that it inserted, or that changed a stored one.
+    pub done_before: u64,
     /// Documents read but never answered for.
     pub unsent: u64,
     /// Bytes of the documents the server answered for, uncompressed.
@@ -42,14 +39,17 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Documents that were inserted or for which a stored one was found to change.
+    pub fn done(&self) -> u64 {
+        self.inserted + self.changes.found()
+    }
+
     /// What became of the documents that were read.
     pub fn balance(&self) -> Balance {
         Balance {
             read: self.read,
             inserted: self.inserted,
-            updated: self.updated,
-            deleted: self.deleted,
-            not_found: self.not_found,
+            changes: self.changes,
             already_there: self.already_there,
             rejected: self.rejected,
             conflicts: self.conflicts,
@@ -65,12 +65,9 @@ pub struct Balance {
     pub read: u64,
     /// Documents the server took.
     pub inserted: u64,
-    /// Documents that replaced a stored one or were merged into it.
-    pub updated: u64,
-    /// Documents for which a stored one was deleted.
-    pub deleted: u64,
-    /// Documents for which none was found to delete.
-    pub not_found: u64,
+    /// What became of those that looked for a stored one.
+    #[serde(flatten)]
+    pub changes: Changes,
     /// Documents that were stored already: byte for byte the same, or skipped for their `_id`.
     pub already_there: u64,
     /// Documents the server refused.
@@ -82,9 +79,14 @@ pub struct Balance {
 }
 
 impl Balance {
+    /// Documents that were inserted or for which a stored one was found to change.
+    pub fn done(&self) -> u64 {
+        self.inserted + self.changes.found()
+    }
+
     /// Whether every document that was read is accounted for, once.
     pub fn is_balanced(&self) -> bool {
-        let done = self.inserted + self.updated + self.deleted + self.not_found;
+        let done = self.inserted + self.changes.documents();
         let answered = done + self.already_there + self.rejected;
         self.read == answered + self.unsent && self.conflicts <= self.rejected
     }

@@ -56,18 +56,16 @@ fn row(collection: &CollectionReport) -> [String; 7] {
         let nothing = String::new;
         return [name, "view".into(), nothing(), nothing(), nothing(), nothing(), state.into()];
     }
-    let inserted = collection.balance.inserted;
+    let done = collection.balance.done();
     let (rate, time) = match collection.data_time {
-        Some(time) => {
-            (whole(per_second(inserted - collection.inserted_before, time)), duration(time))
-        }
+        Some(time) => (whole(per_second(done - collection.done_before, time)), duration(time)),
         None => ("-".into(), "-".into()),
     };
     let (built, planned) = (collection.indexes_built(), collection.indexes_planned);
     let indexes =
         if built == planned { built.to_string() } else { format!("{built} of {planned}") };
     let written = bytes(collection.bytes_acknowledged);
-    [name, count(inserted), written, rate, time, indexes, state.into()]
+    [name, count(done), written, rate, time, indexes, state.into()]
 }
 
 /// The cells in columns: the name to the left and cut to what is left of the width, the numbers to

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Context, DumpFacts, OptionValue, Outcome, Report, Skipped, TargetFacts};
+use crate::changes::Changes;
 use crate::namespace::Namespace;
 use crate::report::event::{Event, OplogTime, Phase, PlannedCollection, Rejection, Standing};
 use crate::report::lost::LostStretch;
@@ -36,9 +37,7 @@ pub(crate) fn written(
     Event::Written {
         collection,
         inserted,
-        updated: 0,
-        deleted: 0,
-        not_found: 0,
+        changes: Changes::default(),
         already_there,
         rejected,
         conflicts: 0,

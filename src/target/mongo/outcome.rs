@@ -2,23 +2,42 @@
 
 use bson::{Bson, Document};
 
+use crate::changes::Changes;
 use crate::target::durable::Mark;
 use crate::target::mongo::durability;
-use crate::target::{Fault, OnRefusal, TargetError, WriteFailure, WriteOutcome};
+use crate::target::{Fault, OnRefusal, TargetError, WriteFailure, WriteMode, WriteOutcome};
 
 /// The answer to one write command.
 #[derive(Debug)]
 pub(super) struct Reply {
-    pub(super) written: u32,
+    written: u32,
     /// Documents of the written for which an upsert found none stored.
-    pub(super) upserted: u32,
+    upserted: u32,
+    /// Documents of the written for which one was found that is another now.
+    modified: u32,
     /// Documents for which a delete found none stored.
-    pub(super) not_found: u32,
+    not_found: u32,
     pub(super) failures: Vec<WriteFailure>,
     pub(super) mark: Option<Mark>,
 }
 
 impl Reply {
+    /// The documents that were inserted, and what became of the others that were taken.
+    pub(super) fn told_apart(&self, mode: WriteMode) -> (u32, Changes) {
+        let (upserted, modified) = (self.upserted, u64::from(self.modified));
+        let unchanged = u64::from(self.written - self.upserted) - modified;
+        let none = Changes::default();
+        match mode {
+            WriteMode::Insert | WriteMode::Skip => (self.written, none),
+            WriteMode::Replace => (upserted, Changes { replaced: modified, unchanged, ..none }),
+            WriteMode::Merge => (upserted, Changes { merged: modified, unchanged, ..none }),
+            WriteMode::Delete => {
+                let (deleted, not_found) = (u64::from(self.written), u64::from(self.not_found));
+                (0, Changes { deleted, not_found, ..none })
+            }
+        }
+    }
+
     /// The answer as the outcome of a whole batch.
     pub(super) fn into_outcome(self, sent: u32, on_refusal: OnRefusal) -> WriteOutcome {
         let refused = u32::try_from(self.failures.len()).unwrap_or(u32::MAX);
@@ -58,7 +77,10 @@ pub(super) fn read(
     }
     let upserted = reply.get_array("upserted").map_or(0, Vec::len);
     let upserted = u32::try_from(upserted).unwrap_or(u32::MAX).min(written);
-    Ok(Reply { written, upserted, not_found: 0, failures, mark: durability::mark(reply) })
+    // The server counts what it changed apart from what it found.
+    let modified = integer(reply.get("nModified")).min(written - upserted);
+    let mark = durability::mark(reply);
+    Ok(Reply { written, upserted, modified, not_found: 0, failures, mark })
 }
 
 /// Reads the reply to a `delete` of at most one document for each of `sent`.
@@ -81,7 +103,7 @@ pub(super) fn read_deletes(
     match looked_at.checked_sub(written.saturating_add(refused)) {
         Some(not_found) if looked_at <= sent => {
             let mark = durability::mark(reply);
-            Ok(Reply { written, upserted: 0, not_found, failures, mark })
+            Ok(Reply { written, upserted: 0, modified: 0, not_found, failures, mark })
         }
         _ => Err(TargetError {
             fault: Fault::ConnectionLost,
