@@ -3,7 +3,8 @@
 
 Every run gets a fresh mongod; runs of one case alternate, so that a slow moment of the machine
 hits all of them. Each sample is written to docs/benchmarks/<date>-<name>/raw.jsonl as soon as it
-is there, summary.md beside it at the end. Where mongorestore is on the PATH it runs too.
+is there, summary.md beside it at the end. Where mongorestore and mongoimport are on the PATH they
+run too.
 
 Cases:
     plain      20 collections x 100 000 wide documents, into nothing and into a mongod
@@ -16,6 +17,8 @@ Cases:
                creation alone
     seed       documents that are made up on the way, of each shape and by a spec, into nothing and
                into a mongod
+    import     2 000 000 rows of about 175 bytes (as BSON) from JSON lines, CSV and, where pyarrow is
+               installed, Parquet, into nothing and into a mongod
 
 How it is measured: wall time from start to exit; client CPU from wait4; peak memory from VmHWM in
 /proc/PID/status, read every 10 ms, because the maximum of wait4 counts this script's own memory
@@ -26,6 +29,7 @@ Linux only; Python 3.8 or newer, standard library only.
 import argparse
 import collections
 import contextlib
+import csv
 import datetime
 import json
 import os
@@ -46,7 +50,7 @@ RESTORM = TARGET / "release" / "restorm"
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 # Stands in a command for the address of the run's own server.
 URI = "URI"
-CASES = ["plain", "giant", "ten-times", "gzip", "tiny", "seed"]
+CASES = ["plain", "giant", "ten-times", "gzip", "tiny", "seed", "import"]
 
 
 Run = collections.namedtuple("Run", ["label", "dump", "words"])
@@ -61,6 +65,26 @@ SETTINGS = {
     "--write-concern": ["majority", "1 --journal off", "1 --journal on"],
     "--parallel-collections": ["1", "2", "4", "8"],
 }
+
+
+# Rows of the case "import".
+IMPORTED = 2_000_000
+
+
+def row_of(number):
+    """A row, the same for the same number."""
+    city = ["Berlin", "Paris", "London", "New York", "Singapore"][number * 7 % 5]
+    return {
+        "_id": number,
+        "name": f"user{number:07}",
+        "email": f"user{number:07}@example.org",
+        "city": city,
+        "age": 18 + number * 31 % 75,
+        "score": number * 7919 % 1_000_000 / 1000,
+        "active": number % 3 > 0,
+        "created": f"2024-05-{1 + number % 28:02}T10:00:00Z",
+        "comment": "x" * (30 + number * 13 % 9),
+    }
 
 
 class Dump:
@@ -90,6 +114,7 @@ class Bench:
         if self.raw.exists():
             sys.exit(f"{self.raw} exists already; choose another --name")
         self.mongorestore = shutil.which("mongorestore")
+        self.mongoimport = shutil.which("mongoimport")
 
     # Dumps.
 
@@ -136,6 +161,8 @@ class Bench:
         """The runs of a case, in the order in which they alternate."""
         if case == "seed":
             return [run for shape in MADE for run in self.seeds(shape)]
+        if case == "import":
+            return [run for file in self.texts() for run in self.imports(file)]
         plain = self.plain() if case != "tiny" else None
         if case == "plain":
             return [*self.restores("plain", plain, null=True)]
@@ -177,6 +204,43 @@ class Bench:
         yield Run(f"{shape}: null target", dump, [*words, "--null"])
         yield Run(f"{shape}: server", dump, [*words, "--uri", URI])
 
+    def texts(self):
+        """Files with the same rows in every form there is a writer for."""
+        rows = max(1, int(IMPORTED * self.options.scale))
+        folder = self.work / "texts"
+        folder.mkdir()
+        lines, table = folder / "rows.json", folder / "rows.csv"
+        with open(lines, "w") as as_json, open(table, "w", newline="") as as_csv:
+            writer = csv.DictWriter(as_csv, row_of(0))
+            writer.writeheader()
+            for number in range(rows):
+                row = row_of(number)
+                json.dump({**row, "created": {"$date": row["created"]}}, as_json)
+                as_json.write("\n")
+                writer.writerow({**row, "active": str(row["active"]).lower()})
+        yield lines
+        yield table
+        with contextlib.suppress(ImportError):
+            import pyarrow.csv
+            import pyarrow.parquet
+            pyarrow.parquet.write_table(pyarrow.csv.read_csv(table), folder / "rows.parquet")
+            yield folder / "rows.parquet"
+
+    def imports(self, file):
+        """A file of rows, into nothing and into a server."""
+        kind = file.suffix[1:]
+        words = ["-d", "shop", "-c", "rows", f"--file={file}"]
+        words += ["--type=csv", "--headerline"] if kind == "csv" else []
+        restorm = [RESTORM, "import", *words]
+        report = self.work / f"{kind}.report.json"
+        checked([*restorm, "--null", "--quiet", "--report", report])
+        found = json.loads(report.read_text())
+        dump = Dump(None, found["balance"]["read"], found["totals"]["bytes_read"])
+        yield Run(f"{kind}: restorm, null target", dump, [*restorm, "--null"])
+        yield Run(f"{kind}: restorm", dump, [*restorm, "--uri", URI])
+        if self.mongoimport and kind != "parquet":
+            yield Run(f"{kind}: mongoimport", dump, [self.mongoimport, "--uri", URI, *words])
+
     def variations(self, dump):
         """The plain restore with one setting changed at a time."""
         for flag, values in SETTINGS.items():
@@ -215,8 +279,8 @@ class Bench:
             binary = os.readlink(f"/proc/{facts['pid']}/exe")
         versions = [[RESTORM, "--version"], [binary, "--version"], ["git", "describe", "--always",
                     "--dirty"], ["rustc", "--version"]]
-        if self.mongorestore:
-            versions.append([self.mongorestore, "--version"])
+        for peer in filter(None, [self.mongorestore, self.mongoimport]):
+            versions.append([peer, "--version"])
         return {
             "facts": {
                 "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -417,10 +481,16 @@ def ratios(case, groups):
     }
     if case in ("settings", "seed"):
         return
+    if case == "import":
+        for kind in ("json", "csv"):
+            pair = (f"{kind}: mongoimport", f"{kind}: restorm")
+            yield from ratio(groups, *pair, "client CPU", client_us)
+        return
     if case == "plain":
         pair = ("plain: restorm", "plain: mongorestore")
         if pair[1] in groups:
             yield from ratio(groups, *pair, "documents/s", per_second)
+            yield from ratio(groups, *reversed(pair), "client CPU", client_us)
         return
     one, other, what, value = pairs[case]
     for tool in ("restorm, null target", "restorm", "mongorestore"):
