@@ -100,7 +100,9 @@ def restore(task):
     words = [bench.RESTORM, "bench", dump, "--mongod", mongod, "--fresh"]
     words += ["--vary", "journal=on,off", "--rounds", task.options.rounds]
     if shutil.which("mongorestore"):
+        # Journal acknowledgement comes with a majority, its default, and goes with this.
         words += ["--tool", "mongorestore"]
+        words += ["--tool", "mongorestore:--writeConcern={w:1,j:false}"]
     for form in ["json", "csv", "html"]:
         words += [f"--{form}", task.out / f"bench.{form}"]
     words += ["--samples", task.out / "samples.jsonl"]
