@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use crate::cli::connection::{ConnectionArgs, Server, StandardInput, Surroundings};
 use crate::cli::metrics::MetricsArgs;
 use crate::cli::output;
+use crate::cli::pace::LimitArgs;
 use crate::cli::progress::ProgressArgs;
 use crate::cli::refusals::RefusalArgs;
 use crate::cli::reports::ReportArgs;
@@ -131,6 +132,9 @@ pub struct ImportArgs {
     memory: Option<usize>,
 
     #[command(flatten)]
+    limits: LimitArgs,
+
+    #[command(flatten)]
     refusals: RefusalArgs,
 
     #[command(flatten)]
@@ -222,6 +226,8 @@ impl ImportArgs {
             settings: LoadSettings {
                 readers: parsers.min(TEXT_PARSERS_MAX),
                 workers: self.workers(),
+                rate_limit: self.limits.rate_limit(),
+                lag_max: self.limits.lag_max(),
                 batch: BatchLimits::new(self.batch_documents, self.batch_bytes),
                 on_rejection: self.refusals.on_rejection(),
                 write_mode,
@@ -315,7 +321,7 @@ impl ImportArgs {
         let told = flags.chain(values).filter_map(|(name, value)| {
             value.map(|value| OptionValue { name: name.to_owned(), value })
         });
-        let told = told.chain(self.table.told());
+        let told = told.chain(self.table.told()).chain(self.limits.told());
         told.chain(self.refusals.told()).chain(self.metrics.told()).collect()
     }
 
@@ -463,7 +469,8 @@ mod tests {
         let options = options(
             "a.json b.json.gz -c c --type json --legacy --drop --jsonArray --stopOnError \
              --maintainInsertionOrder --bypassDocumentValidation --numInsertionWorkers 3 \
-             --numDecodingWorkers 2 --batchSize 10 --writeConcern 1 --rejects aside",
+             --numDecodingWorkers 2 --batchSize 10 --writeConcern 1 --rejects aside \
+             --rate-limit 500docs --max-lag 30s",
         )
         .expect("parsed");
         assert_eq!(options.inputs.len(), 2);
@@ -473,9 +480,10 @@ mod tests {
         assert_eq!(options.insertion, Insertion::InOrder);
         assert_eq!((options.settings.readers, options.settings.workers), (2, Workers::Fixed(3)));
         assert_eq!(options.settings.batch.documents(), 10);
+        assert_eq!(options.settings.lag_max, Some(std::time::Duration::from_secs(30)));
         assert_eq!(options.settings.on_rejection, OnRejection::StopRun);
         assert_eq!(options.rejects, Some("aside".into()));
-        assert_eq!(options.told.len(), 11);
+        assert_eq!(options.told.len(), 13);
     }
 
     #[test]
@@ -518,6 +526,7 @@ mod tests {
             ("a.csv --type csv", "nothing names the columns"),
             ("a.json --null --host x", "sends nothing"),
             ("a.json --workers 0", "whole number"),
+            ("a.json --max-lag 0s", "a time from 1s on"),
             ("a.json --parsers 0", "whole number"),
         ] {
             let error = options(line).expect_err(line);

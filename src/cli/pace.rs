@@ -19,6 +19,14 @@ pub(super) struct PaceArgs {
     #[arg(long, value_name = "N", value_parser = at_most(WORKERS_MAX))]
     workers: Option<usize>,
 
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+/// Arguments that hold a run back.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "How it is done")]
+pub(super) struct LimitArgs {
     /// Send no more than this in a second: documents, such as 20000docs, or bytes, such as 10M
     #[arg(long, visible_alias = "rate", value_name = "RATE", value_parser = RateLimit::parse)]
     rate_limit: Option<RateLimit>,
@@ -50,6 +58,24 @@ impl PaceArgs {
     }
 
     pub(super) fn rate_limit(&self) -> Option<RateLimit> {
+        self.limits.rate_limit
+    }
+
+    pub(super) fn lag_max(&self) -> Option<Duration> {
+        self.limits.max_lag
+    }
+
+    /// What differs from the defaults, as the report tells it.
+    pub(super) fn told(&self, workers: Workers) -> Vec<OptionValue> {
+        let workers = workers
+            .fixed()
+            .map(|workers| OptionValue { name: "workers".to_owned(), value: workers.to_string() });
+        workers.into_iter().chain(self.limits.told()).collect()
+    }
+}
+
+impl LimitArgs {
+    pub(super) fn rate_limit(&self) -> Option<RateLimit> {
         self.rate_limit
     }
 
@@ -58,9 +84,8 @@ impl PaceArgs {
     }
 
     /// What differs from the defaults, as the report tells it.
-    pub(super) fn told(&self, workers: Workers) -> Vec<OptionValue> {
+    pub(super) fn told(&self) -> Vec<OptionValue> {
         let values = [
-            ("workers", workers.fixed().map(|workers| workers.to_string())),
             ("rate-limit", self.rate_limit.map(|limit| limit.to_string())),
             ("max-lag", self.max_lag.map(|lag| format!("{}s", lag.as_secs()))),
         ];

@@ -1,5 +1,6 @@
 //! How much is sent at once: found out, or limited.
 
+use crate::program::Program;
 use crate::support::dump::Dump;
 use crate::support::{ReplicaSet, Restore, Restored, Server, connect, runtime};
 use mongodb::bson::doc;
@@ -37,6 +38,25 @@ fn a_limit_in_documents_a_second_is_kept() {
 #[test]
 fn a_limit_in_bytes_a_second_is_kept() {
     arrives_at(5000.0, |bytes| format!("{}B/s", bytes / 6));
+}
+
+#[test]
+fn an_import_keeps_a_limit_as_well() {
+    let server = Server::lease();
+    let lines: Vec<_> = (0..20_000).map(|id| format!("{{\"_id\":{id}}}\n")).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.json");
+    let finished = Program::restorm(&["import", "--uri", server.uri(), "-d", "shop", "-c", "c"])
+        .args(&["--rate-limit", "5000docs", "--report"])
+        .arg(&report)
+        .input(lines.concat())
+        .run();
+    assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+    let report: Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
+    assert_eq!(report["balance"]["inserted"], 20_000);
+    assert_eq!(report["bound_by"]["by"], "rate_limit", "{}", finished.stderr);
+    let seconds = report["times"]["data_seconds"].as_f64().unwrap();
+    assert!((3.0..5.5).contains(&seconds), "{seconds} s for 20 000 documents");
 }
 
 fn decisions(restored: &Restored) -> Vec<(u64, String)> {
