@@ -329,3 +329,25 @@ fn files_of_columns_are_stored_as_documents() {
     let ids = stored(&server.client(), "t", "groups");
     assert_eq!(ids.len(), 1000, "no row is there twice");
 }
+
+#[cfg(feature = "columnar")]
+#[test]
+fn rows_of_columns_find_stored_documents_by_other_fields() {
+    let server = Server::lease();
+    let file = format!("{}/testdata/tables/groups.parquet", env!("CARGO_MANIFEST_DIR"));
+    let (finished, _) = import(&server, &[&file, "-d", "t"], "");
+    assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+    let there = stored(&server.client(), "t", "groups");
+    let field = Document::from_reader(there[0].as_slice()).unwrap();
+    let field = field.keys().find(|name| *name != "_id").expect("a column").clone();
+    let by_field = [&file, "-d", "t", "--mode", "merge", "--upsertFields", &field];
+    let (finished, report) = import(&server, &by_field, "");
+    assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+    assert_eq!(report["balance"]["read"], 1000);
+    assert_eq!(report["balance"]["unchanged"], 1000, "{}", report["balance"]);
+    let (finished, report) =
+        import(&server, &[&file, "-d", "t", "--mode", "delete", "--upsertFields", &field], "");
+    assert_eq!(finished.status, Some(0), "{}", finished.stderr);
+    assert_eq!(report["balance"]["deleted"], 1000, "{}", report["balance"]);
+    assert!(stored(&server.client(), "t", "groups").is_empty());
+}

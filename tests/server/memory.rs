@@ -11,8 +11,9 @@ use restorm::dump::{CollectionMetadata, Compression};
 use restorm::namespace::Namespace;
 use std::path::{Path, PathBuf};
 
-/// What the program takes besides buffers: its code, the runtime, the driver.
-const PROGRAM_KIB: u64 = 24 * 1024;
+/// What the program takes besides buffers: its code, the runtime, the driver. The code of a build
+/// that is not optimised is larger.
+const PROGRAM_KIB: u64 = if cfg!(debug_assertions) { 40 * 1024 } else { 24 * 1024 };
 
 /// What the system counts although it is never touched: the stacks of threads, and the room that
 /// buffers of large documents get by doubling.
