@@ -148,7 +148,11 @@ impl Log {
             let balance = report.balance;
             let changed = balance.updated + balance.deleted;
             let done = balance.inserted + changed + balance.already_there;
-            state.line(&self.tool.total(done, balance.rejected + balance.unsent));
+            let failed = balance.rejected + balance.unsent;
+            state.line(&match self.tool {
+                Tool::Mongorestore => self.tool.total(done, failed),
+                Tool::Mongoimport => import::total(report, done, failed),
+            });
         }
     }
 
