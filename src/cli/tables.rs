@@ -125,15 +125,13 @@ impl TableArgs {
     fn json(&self) -> Result<TextForm, Error> {
         let for_tables =
             self.for_tables().into_iter().chain([("--ignoreBlanks", self.ignore_blanks)]);
-        match first_given(for_tables) {
-            Some(name) => Err(usage(format!("{name} is for tables, not for JSON"))
-                .hint("say which with --type csv or --type tsv")),
-            None => {
-                let layout = if self.json_array { JsonLayout::Array } else { JsonLayout::Told };
-                let form = if self.legacy { TextForm::LegacyJson } else { TextForm::Json };
-                Ok(form(layout))
-            }
+        if let Some(name) = first_given(for_tables) {
+            return Err(usage(format!("{name} is for tables, not for JSON"))
+                .hint("say which with --type csv or --type tsv"));
         }
+        let layout = if self.json_array { JsonLayout::Array } else { JsonLayout::Told };
+        let form = if self.legacy { TextForm::LegacyJson } else { TextForm::Json };
+        Ok(form(layout))
     }
 
     /// Files of columns bring names and types along.

@@ -74,6 +74,11 @@ fn a_merge_sets_paths_and_refuses_what_is_none() {
     let words = ["--mode", "merge", "--upsertFields", "k"];
     let made = import_into(&server, &[], &words, r#"{"_id":9,"s.t":9,"b":1}"#);
     assert_eq!(made.documents, [doc! { "_id": 9, "s.t": 9, "b": 1 }]);
+    let made = import_into(&server, &[], &["--mode", "merge"], r#"{"s.t":9,"b":1}"#);
+    assert_eq!(made.documents, [doc! { "s.t": 9, "b": 1 }]);
+    let words = ["--mode", "merge", "--upsertFields", "_id,n"];
+    let made = import_into(&server, &[], &words, r#"{"k":"x","b":9}"#);
+    assert_eq!(made.documents, [doc! { "k": "x", "b": 9 }]);
     for text in [
         r#"{"_id":1,"a.t":9}"#,
         r#"{"_id":1,"$x":9}"#,

@@ -329,15 +329,20 @@ impl<'a, T: Target> Maker<'a, T> {
     /// Puts the document that was made into a batch; an error is a sentence, where it is too large.
     fn push_at(&mut self, position: Position) -> Result<bool, String> {
         self.end = position.end;
-        let made = if self.draft.has_id() || self.is_told_by_keys() {
-            self.draft.frame()
-        } else {
+        let is_fresh = !self.draft.has_id() && !self.is_told_by_keys();
+        let made = if is_fresh {
             self.draft.with_id(self.ids.at(position).bytes())
+        } else {
+            self.draft.frame()
         };
         let frame = made.map_err(|error| error.to_string())?;
         let (stored, _) = id::stored_form(frame, None, position);
         let moved = stored.as_deref().and_then(|bytes| crate::frame::Frame::new(bytes).ok());
-        Ok(match self.batcher.push(moved.unwrap_or(frame), position) {
+        let full = self.batcher.push(moved.unwrap_or(frame), position);
+        if is_fresh {
+            self.batcher.note_fresh();
+        }
+        Ok(match full {
             Some(batch) => self.intake.send(self.queue, batch),
             None => !self.intake.run.has_failed(),
         })

@@ -84,7 +84,8 @@ pub(super) fn updates(
             segments.push(Segment { indexes: std::mem::take(&mut indexes), command });
         }
         let is_kept = !envelope.keeps_zero_timestamps && batch.detours.contains(&index);
-        array.push(frame, envelope.insert, is_kept)?;
+        let is_fresh = batch.fresh.binary_search(&index).is_ok();
+        array.push(frame, envelope.insert, is_kept, is_fresh)?;
         indexes.push(index);
     }
     segments.push(Segment { indexes, command: with_array(envelope, "update", &array.bytes)? });
@@ -163,25 +164,29 @@ impl ArrayWriter {
     ///
     /// Merging fields that are names takes a pipeline, in which a literal document may have those
     /// that `$set` reads as paths or operators, and keeps its zero timestamps.
-    fn push(&mut self, frame: Frame<'_>, insert: &Insert, keeps: bool) -> Result<(), TargetError> {
+    fn push(
+        &mut self,
+        frame: Frame<'_>,
+        insert: &Insert,
+        keeps: bool,
+        is_fresh: bool,
+    ) -> Result<(), TargetError> {
         let update = self.open_element()?;
-        let values = match (insert.keys.is_id(), frame.id()) {
+        let values = match (insert.keys.is_id() || is_fresh, frame.id()) {
             // An `_id` that is null is one like others.
             (true, Some(id)) => Some(vec![("_id", Some(id))]),
             _ => insert.keys.values(frame),
         };
         self.query(values.as_deref())?;
+        // What has a value in none of the key fields is inserted as it is.
+        let is_new = is_fresh || values.is_none();
         match insert.mode {
-            // What has a value in none of the key fields is inserted as it is.
-            WriteMode::Merge if insert.names == FieldNames::Paths && values.is_none() => {
-                self.document("u", frame);
-            }
-            WriteMode::Merge if insert.names == FieldNames::Paths => {
+            WriteMode::Merge if insert.names == FieldNames::Paths && !is_new => {
                 let set = self.open_named(DOCUMENT, "u");
                 self.document("$set", frame);
                 self.close(set)?;
             }
-            WriteMode::Merge => {
+            WriteMode::Merge if insert.names == FieldNames::Literal => {
                 let pipeline = self.open_named(ARRAY, "u");
                 let stage = self.open_named(DOCUMENT, "0");
                 let root = self.open_named(DOCUMENT, "$replaceWith");
