@@ -224,7 +224,7 @@ pub(in crate::cli) fn refuse(log: &Log, error: &Error) -> ExitStatus {
 /// `DocumentValidationFailure`.
 const PASSED_OVER: [i32; 2] = [11_000, 121];
 
-/// mongorestore ends with 0 although the server has duplicates or a validator refused documents, and
+/// mongorestore ends with 0 although documents were refused as duplicates or by a validator, and
 /// with 1 after everything else.
 fn status(report: &Report) -> ExitStatus {
     match report.exit_status {

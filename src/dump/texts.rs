@@ -37,8 +37,8 @@ pub enum TextInput {
 pub enum TextForm {
     /// As Extended JSON.
     Json(JsonLayout),
-    /// JSON whose typed values are those of version 1 of Extended JSON too where they mean something
-    /// else in version 2.
+    /// As Extended JSON, in which also those are values of version 1 that mean something else in
+    /// version 2.
     LegacyJson(JsonLayout),
     /// As rows of a table.
     Table(Arc<Table>),

@@ -207,7 +207,7 @@ impl<'a, T: Target> Maker<'a, T> {
         }
     }
 
-    /// Takes pieces until there are no more, or one after which nothing is wanted: then it says why.
+    /// Takes pieces until there are no more, or one after which nothing is wanted, and says why.
     /// What was made before is sent.
     fn make_all(mut self, pieces: &async_channel::Receiver<Piece>) -> Option<Error> {
         while let Ok(piece) = pieces.recv_blocking() {
