@@ -96,6 +96,8 @@ pub struct Batch {
     pub share: Option<Arc<Share>>,
     /// The indexes of documents whose zero timestamps an ordinary insert would not keep.
     pub detours: Vec<u32>,
+    /// The indexes of documents that got their `_id` here, so that no stored one has it.
+    pub fresh: Box<[u32]>,
     /// The documents that do not lie where the one before them ends, and where they lie.
     jumps: Vec<(u32, u64)>,
     array: Vec<u8>,
@@ -200,6 +202,7 @@ pub struct Batcher {
     first: Position,
     origin_reported: u64,
     detours: Vec<u32>,
+    fresh: Vec<u32>,
     jumps: Vec<(u32, u64)>,
     /// Where the next document lies, if it follows the last one.
     next_offset: u64,
@@ -231,6 +234,7 @@ impl Batcher {
             first: Position::default(),
             origin_reported: 0,
             detours: Vec::new(),
+            fresh: Vec::new(),
             jumps: Vec::new(),
             next_offset: 0,
             sent: Sent::Never,
@@ -270,6 +274,11 @@ impl Batcher {
         self.covered = end;
         self.end = end;
         batch
+    }
+
+    /// Notes that the document which was pushed last got its `_id` here.
+    pub fn note_fresh(&mut self) {
+        self.fresh.extend(self.documents.checked_sub(1));
     }
 
     /// The bytes that the open batch holds.
@@ -334,6 +343,7 @@ impl Batcher {
             sent: self.sent,
             share: None,
             detours: std::mem::take(&mut self.detours),
+            fresh: std::mem::take(&mut self.fresh).into_boxed_slice(),
             jumps: std::mem::take(&mut self.jumps),
             array: std::mem::take(&mut self.array),
             pool: Some(self.pool.clone()),

@@ -58,9 +58,8 @@ use crate::load::run::Run;
 use crate::plan::RestorePlan;
 use crate::plan::oplog::OplogPlan;
 use crate::report::{Event, Observer, Phase, Tally};
-use crate::target::Target;
-use crate::target::WriteMode;
 use crate::target::keys::KeyFields;
+use crate::target::{FieldNames, Target, WriteMode};
 
 pub use failure_limit::FailureLimit;
 use intake::Reading;
@@ -95,6 +94,8 @@ pub struct LoadSettings {
     pub write_mode: WriteMode,
     /// The fields by which those modes that look for a stored document do so.
     pub keys: KeyFields,
+    /// What the names of fields are that are merged into stored documents.
+    pub names: FieldNames,
     /// How many documents may be refused before the run ends; any number where nothing is said.
     pub failure_limit: Option<FailureLimit>,
     /// Whether documents are checked before they are sent.
@@ -128,6 +129,7 @@ impl Default for LoadSettings {
             on_rejection: OnRejection::GoOn,
             write_mode: WriteMode::default(),
             keys: KeyFields::default(),
+            names: FieldNames::default(),
             failure_limit: None,
             document_check: DocumentCheck::default(),
             memory: MEMORY_DEFAULT,

@@ -368,6 +368,11 @@ impl Planning<'_> {
             ExistingPolicy::Refuse | ExistingPolicy::Skip => return Ok(Creation::Use),
             ExistingPolicy::Add => {}
         }
+        // A time-series collection takes what was never in buckets as any other does.
+        let is_text = matches!(entry.data, Some(Origin::Text(_)));
+        if is_text && existing.kind == CollectionKind::TimeSeries.name() {
+            return Ok(Creation::Use);
+        }
         if existing.kind != entry.kind.name() {
             return Err(format!(
                 "the target has a {} of this name, the dump a {}; drop or rename it first",

@@ -205,6 +205,18 @@ pub struct Insert {
     pub mode: WriteMode,
     /// The fields that tell which stored document is meant, where the mode looks for one.
     pub keys: KeyFields,
+    /// What the names of the fields are that a mode merges.
+    pub names: FieldNames,
+}
+
+/// What the names of fields are that are set in a stored document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FieldNames {
+    /// Names, whatever is in them: a dump holds documents as they were stored.
+    #[default]
+    Literal,
+    /// Paths into the stored document, whose parts are between dots (`$set`).
+    Paths,
 }
 
 /// What becomes of a document whose `_id` the collection has already, or the values of other key

@@ -19,8 +19,8 @@ use crate::cli::signals::{self, Voice};
 use crate::cli::tables::TableArgs;
 use crate::command::import::{ImportOptions, TextInput, import};
 use crate::command::restore::{
-    BatchLimits, Connection, Destination, ExistingPolicy, Insertion, KeyFields, LoadSettings, Stop,
-    Validation, Workers, WriteConcern, WriteMode, is_uri,
+    BatchLimits, Connection, Destination, ExistingPolicy, FieldNames, Insertion, KeyFields,
+    LoadSettings, Stop, Validation, Workers, WriteConcern, WriteMode, is_uri,
 };
 use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
@@ -232,6 +232,7 @@ impl ImportArgs {
                 on_rejection: self.refusals.on_rejection(),
                 write_mode,
                 keys: self.keys()?,
+                names: FieldNames::Paths,
                 failure_limit: self.refusals.max_failures,
                 ..LoadSettings::default()
             }
@@ -474,7 +475,7 @@ mod tests {
         )
         .expect("parsed");
         assert_eq!(options.inputs.len(), 2);
-        assert_eq!(options.form, TextForm::Json(JsonLayout::Array));
+        assert_eq!(options.form, TextForm::LegacyJson(JsonLayout::Array));
         assert_eq!(options.existing, ExistingPolicy::Drop);
         assert_eq!(options.validation, Validation::Bypassed);
         assert_eq!(options.insertion, Insertion::InOrder);

@@ -13,7 +13,7 @@ use clap::{CommandFactory, Parser};
 use crate::cli::import::{self, ImportArgs};
 use crate::cli::mongoimport::options::OPTIONS;
 use crate::cli::mongorestore::words::translate_of;
-use crate::cli::mongorestore::{Parsed, is_called, parse_of, refuse};
+use crate::cli::mongorestore::{Parsed, all_failures, is_called, is_passed_over, parse_of, refuse};
 use crate::cli::output;
 use crate::cli::restore::Said;
 use crate::cli::signals::Voice;
@@ -22,8 +22,9 @@ use crate::exit::ExitStatus;
 use crate::report::Report;
 use crate::report::mongorestore::{Level, Log, Tool};
 
-/// The code that lines have which are no documents: that of the server's `InvalidBSON`.
-const INVALID_BSON: i32 = 22;
+/// The code of rows with a cell of another type, which `--parseGrace skipRow` passes over: the
+/// server's `TypeMismatch`.
+const TYPE_MISMATCH: i32 = 14;
 
 /// Import JSON, CSV or TSV into MongoDB, as mongoimport does
 #[derive(Debug, Parser)]
@@ -104,18 +105,16 @@ fn defaults(words: &[OsString]) -> Vec<OsString> {
     defaults.map(|(_, word)| OsString::from(word)).collect()
 }
 
-/// mongoimport ends with 0 although the server refused documents, and with 1 where a line could not
-/// be read, as after everything else.
+/// mongoimport ends with 0 although the server refused duplicates and what a validator does not let
+/// in, and with 1 after everything else, such as a line that could not be read.
 fn status(report: &Report) -> ExitStatus {
     match report.exit_status {
         ExitStatus::Restored => ExitStatus::Restored,
-        ExitStatus::Failures if unreadable(report) == 0 => ExitStatus::Restored,
+        ExitStatus::Failures if all_failures(report, goes_on_after) => ExitStatus::Restored,
         _ => ExitStatus::Stopped,
     }
 }
 
-/// Lines and rows that were no documents.
-fn unreadable(report: &Report) -> u64 {
-    let failures = report.collections.iter().flat_map(|collection| &collection.failures);
-    failures.filter(|failure| failure.code == INVALID_BSON).map(|failure| failure.count).sum()
+fn goes_on_after(code: i32) -> bool {
+    code == TYPE_MISMATCH || is_passed_over(code)
 }

@@ -220,13 +220,33 @@ pub(in crate::cli) fn refuse(log: &Log, error: &Error) -> ExitStatus {
     ExitStatus::Stopped
 }
 
-/// mongorestore ends with 0 although documents failed, and with 1 after everything else.
+/// Codes of refused documents that mongorestore and mongoimport go on after: `DuplicateKey` and
+/// `DocumentValidationFailure`.
+const PASSED_OVER: [i32; 2] = [11_000, 121];
+
+/// mongorestore ends with 0 although documents were refused as duplicates or by a validator, and
+/// with 1 after everything else.
 fn status(report: &Report) -> ExitStatus {
     match report.exit_status {
         ExitStatus::Restored => ExitStatus::Restored,
-        ExitStatus::Failures if report.totals.indexes_failed == 0 => ExitStatus::Restored,
+        ExitStatus::Failures
+            if report.totals.indexes_failed == 0 && all_failures(report, is_passed_over) =>
+        {
+            ExitStatus::Restored
+        }
         _ => ExitStatus::Stopped,
     }
+}
+
+/// Whether both programs go on after a document that is refused with this code.
+pub(in crate::cli) fn is_passed_over(code: i32) -> bool {
+    PASSED_OVER.contains(&code)
+}
+
+/// Whether all that was refused is of such a kind.
+pub(in crate::cli) fn all_failures(report: &Report, is_so: impl Fn(i32) -> bool) -> bool {
+    let mut failures = report.collections.iter().flat_map(|collection| &collection.failures);
+    failures.all(|failure| is_so(failure.code))
 }
 
 #[cfg(test)]

@@ -125,15 +125,13 @@ impl TableArgs {
     fn json(&self) -> Result<TextForm, Error> {
         let for_tables =
             self.for_tables().into_iter().chain([("--ignoreBlanks", self.ignore_blanks)]);
-        match first_given(for_tables) {
-            Some(name) => Err(usage(format!("{name} is for tables, not for JSON"))
-                .hint("say which with --type csv or --type tsv")),
-            None => Ok(TextForm::Json(if self.json_array {
-                JsonLayout::Array
-            } else {
-                JsonLayout::Told
-            })),
+        if let Some(name) = first_given(for_tables) {
+            return Err(usage(format!("{name} is for tables, not for JSON"))
+                .hint("say which with --type csv or --type tsv"));
         }
+        let layout = if self.json_array { JsonLayout::Array } else { JsonLayout::Told };
+        let form = if self.legacy { TextForm::LegacyJson } else { TextForm::Json };
+        Ok(form(layout))
     }
 
     /// Files of columns bring names and types along.
@@ -249,7 +247,8 @@ mod tests {
     #[test]
     fn each_flag_reaches_its_option() {
         assert_eq!(form(""), Ok(TextForm::Json(JsonLayout::Told)));
-        assert_eq!(form("--jsonArray --legacy"), Ok(TextForm::Json(JsonLayout::Array)));
+        assert_eq!(form("--jsonArray"), Ok(TextForm::Json(JsonLayout::Array)));
+        assert_eq!(form("--jsonArray --legacy"), Ok(TextForm::LegacyJson(JsonLayout::Array)));
         let plain = Table {
             separator: Separator::Comma,
             names: Names::Header,

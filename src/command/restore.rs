@@ -36,6 +36,7 @@ pub use crate::plan::{
 use crate::report::{
     Context, DumpFacts, Observer, OptionValue, Outcome, Report, Skipped, TargetFacts,
 };
+pub use crate::target::FieldNames;
 use crate::target::Target;
 pub use crate::target::WriteMode;
 use crate::target::contents::Contents;

@@ -11,7 +11,7 @@ use std::fmt;
 
 use bson::oid::ObjectId;
 use bson::spec::BinarySubtype;
-use bson::{Binary, Bson, DateTime, Document, Timestamp};
+use bson::{Binary, Bson, DateTime, Decimal128, Document, Timestamp};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use crate::limits::NESTING_MAX;
@@ -47,7 +47,7 @@ pub fn parse(json: &[u8]) -> Result<Bson, JsonError> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     // The seed below counts levels itself, to the bound of a server rather than of the library.
     deserializer.disable_recursion_limit();
-    let seed = Value { levels_left: NESTING_MAX + LEVELS_AROUND };
+    let seed = Value { levels_left: NESTING_MAX + LEVELS_AROUND, regexes: Regexes::Values };
     Ok(seed.deserialize(&mut deserializer)?)
 }
 
@@ -55,18 +55,28 @@ pub fn parse(json: &[u8]) -> Result<Bson, JsonError> {
 #[derive(Clone, Copy, Debug)]
 pub struct Value {
     levels_left: usize,
+    regexes: Regexes,
+}
+
+/// What `{"$regex": "…", "$options": "…"}` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Regexes {
+    /// A regular expression, as in version 1.
+    Values,
+    /// A document with the operators of a query, as in version 2.
+    Operators,
 }
 
 impl Value {
     /// Builds a value that has so many levels at most.
-    pub fn of_levels(levels_left: usize) -> Self {
-        Self { levels_left }
+    pub fn of_levels(levels_left: usize, regexes: Regexes) -> Self {
+        Self { levels_left, regexes }
     }
 
     fn inside<E: serde::de::Error>(self) -> Result<Self, E> {
         match self.levels_left {
             0 => Err(E::custom("nested deeper than a server accepts")),
-            left => Ok(Self { levels_left: left - 1 }),
+            left => Ok(Self { levels_left: left - 1, ..self }),
         }
     }
 }
@@ -137,7 +147,7 @@ impl<'de> Visitor<'de> for Value {
             let value = fields.next_value_seed(inside)?;
             document.insert(key, value);
         }
-        typed(document).map_err(A::Error::custom)
+        typed(document, self.regexes).map_err(A::Error::custom)
     }
 }
 
@@ -146,13 +156,13 @@ impl<'de> Visitor<'de> for Value {
 /// # Errors
 ///
 /// A sentence, where the fields fit a typed value and their content does not.
-pub fn typed(document: Document) -> Result<Bson, String> {
+pub fn typed(document: Document, regexes: Regexes) -> Result<Bson, String> {
     let typed = match document.len() {
         1 => match document.iter().next() {
             Some((key, value)) => of_one_key(key, value)?,
             None => None,
         },
-        2 => of_two_keys(&document)?,
+        2 => of_two_keys(&document, regexes)?,
         _ => None,
     };
     Ok(typed.unwrap_or(Bson::Document(document)))
@@ -198,7 +208,7 @@ fn of_text(key: &str, text: &str) -> Result<Option<Bson>, String> {
         // The standard library reads `Infinity`, `-Infinity` and `NaN` as the specification
         // spells them.
         "$numberDouble" => text.parse().ok().map(Bson::Double),
-        "$numberDecimal" => text.parse().ok().map(Bson::Decimal128),
+        "$numberDecimal" => decimal(text).map(Bson::Decimal128),
         "$date" => date(text).map(Bson::DateTime),
         "$uuid" => bson::Uuid::parse_str(text).ok().map(|uuid| Bson::Binary(uuid.into())),
         _ => return Ok(None),
@@ -237,13 +247,14 @@ fn of_body(key: &str, body: &Document) -> Result<Option<Bson>, String> {
 }
 
 /// The forms of the older strict mode, and code with scope.
-fn of_two_keys(document: &Document) -> Result<Option<Bson>, String> {
+fn of_two_keys(document: &Document, regexes: Regexes) -> Result<Option<Bson>, String> {
     let text = |key| document.get_str(key).ok();
     if let (Some(data), Some(subtype)) = (text("$binary"), text("$type")) {
         return binary(data, subtype).map(Some);
     }
-    // As a query, `{"$regex": …, "$options": …}` means the same as the regular expression.
-    if let (Some(pattern), Some(options)) = (text("$regex"), text("$options")) {
+    if let (Regexes::Values, Some(pattern), Some(options)) =
+        (regexes, text("$regex"), text("$options"))
+    {
         return regex(pattern, options).map(Some);
     }
     if let (Some(code), Ok(scope)) = (text("$code"), document.get_document("$scope")) {
@@ -297,6 +308,15 @@ fn pointer(collection: &str, id: &ObjectId) -> Result<Bson, String> {
     bytes[..4].copy_from_slice(&length.to_le_bytes());
     let document = Document::from_reader(bytes.as_slice()).map_err(|error| error.to_string())?;
     document.get("p").cloned().ok_or_else(|| "a pointer is lost".to_owned())
+}
+
+/// A decimal number; the library takes one without a digit for zero.
+pub fn decimal(text: &str) -> Option<Decimal128> {
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    let has_digits = mantissa.bytes().any(|byte| byte.is_ascii_digit());
+    let word = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_word = ["inf", "infinity", "nan"].iter().any(|one| word.eq_ignore_ascii_case(one));
+    if has_digits || is_word { text.parse().ok() } else { None }
 }
 
 /// A date as ISO 8601 spells it; older tools leave the colon out of the offset.

@@ -37,6 +37,9 @@ pub enum TextInput {
 pub enum TextForm {
     /// As Extended JSON.
     Json(JsonLayout),
+    /// As Extended JSON, in which also those are values of version 1 that mean something else in
+    /// version 2.
+    LegacyJson(JsonLayout),
     /// As rows of a table.
     Table(Arc<Table>),
     /// As columns of Parquet or Arrow, of which each file tells which; with what becomes of cells
@@ -105,7 +108,9 @@ fn columnar(inputs: &[TextInput], form: &TextForm) -> Result<Vec<Option<Columnar
     let (is_wanted, is_possible) = match form {
         TextForm::Columnar(_) => (true, true),
         TextForm::Json(JsonLayout::Told) => (false, true),
-        TextForm::Json(JsonLayout::Array) | TextForm::Table(_) => (false, false),
+        TextForm::Json(JsonLayout::Array) | TextForm::LegacyJson(_) | TextForm::Table(_) => {
+            (false, false)
+        }
     };
     let format = |input: &TextInput| {
         let format = match input {

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind};
 use crate::load::run::internal;
 use crate::plan::{CollectionPlan, Insertion, Validation};
 use crate::target::keys::KeyFields;
-use crate::target::{Documents, Insert, OnRefusal, Target, Validators, WriteMode};
+use crate::target::{Documents, FieldNames, Insert, OnRefusal, Target, Validators, WriteMode};
 
 /// How the documents of a collection are inserted.
 pub fn insert_of(plan: &CollectionPlan, may_bypass: bool) -> Insert {
@@ -23,6 +23,7 @@ pub fn insert_of(plan: &CollectionPlan, may_bypass: bool) -> Insert {
     Insert {
         mode: WriteMode::Insert,
         keys: KeyFields::default(),
+        names: FieldNames::default(),
         namespace: plan.data_namespace.clone(),
         on_refusal: match plan.insertion {
             Insertion::InOrder => OnRefusal::Stop,
@@ -101,6 +102,7 @@ mod tests {
         let insert = Insert {
             mode: WriteMode::Insert,
             keys: KeyFields::default(),
+            names: FieldNames::default(),
             namespace: Namespace::new("a", "b"),
             on_refusal: OnRefusal::GoOn,
             validators: Validators::Bypassed,

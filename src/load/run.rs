@@ -547,6 +547,7 @@ impl<T: Target> Run<T> {
         Insert {
             mode: self.settings.write_mode,
             keys: self.settings.keys.clone(),
+            names: self.settings.names,
             ..replay::insert_of(&self.plan.collections[collection], may_bypass)
         }
     }

@@ -20,7 +20,7 @@ use crate::report::{Event, Phase};
 use crate::target::WriteMode;
 use crate::target::keys::KeyFields;
 use crate::target::{
-    Documents, Insert, MergeUsers, OnRefusal, Others, Target, TargetError, Validators,
+    Documents, FieldNames, Insert, MergeUsers, OnRefusal, Others, Target, TargetError, Validators,
 };
 
 /// `DuplicateKey`.
@@ -158,6 +158,7 @@ async fn insert<T: Target>(run: &Run<T>, part: &Part, batch: &Batch) -> Result<(
     let insert = Insert {
         mode: WriteMode::Insert,
         keys: KeyFields::default(),
+        names: FieldNames::default(),
         namespace: part.temporary.clone(),
         on_refusal: OnRefusal::GoOn,
         validators: Validators::Applied,

@@ -14,13 +14,34 @@ use std::fmt;
 use bson::{Bson, Document};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
-use crate::dump::extended_json::{self, Value};
+use crate::dump::extended_json::{self, Regexes, Value};
 use crate::frame::ElementKey;
 use crate::limits::NESTING_MAX;
 use crate::reader::draft::{Draft, LevelAt, TypeAt, kind};
 
 /// Levels of a typed value inside the deepest document that a server accepts.
 const LEVELS_INSIDE: usize = 2;
+
+/// Keys of typed values: an object that begins with one is such a value or a mistake.
+const TYPED: [&str; 17] = [
+    "$binary",
+    "$code",
+    "$date",
+    "$dbPointer",
+    "$maxKey",
+    "$minKey",
+    "$numberDecimal",
+    "$numberDouble",
+    "$numberInt",
+    "$numberLong",
+    "$oid",
+    "$regularExpression",
+    "$scope",
+    "$symbol",
+    "$timestamp",
+    "$undefined",
+    "$uuid",
+];
 
 /// Why a text is no document, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,11 +74,11 @@ impl JsonFault {
 /// # Errors
 ///
 /// Where the text is no JSON object, or one that is no document.
-pub fn convert(text: &[u8], draft: &mut Draft) -> Result<(), JsonFault> {
+pub fn convert(text: &[u8], regexes: Regexes, draft: &mut Draft) -> Result<(), JsonFault> {
     let mut parser = serde_json::Deserializer::from_slice(text);
     // Levels are counted here, to the bound of a server rather than of the library.
     parser.disable_recursion_limit();
-    let top = parser.deserialize_map(TopVisitor { draft });
+    let top = parser.deserialize_map(TopVisitor { draft, regexes });
     top.map_err(|error| JsonFault::of(&error, false))?;
     parser.end().map_err(|error| JsonFault::of(&error, true))
 }
@@ -65,6 +86,7 @@ pub fn convert(text: &[u8], draft: &mut Draft) -> Result<(), JsonFault> {
 /// Writes a whole document.
 struct TopVisitor<'a> {
     draft: &'a mut Draft,
+    regexes: Regexes,
 }
 
 impl<'de> Visitor<'de> for TopVisitor<'_> {
@@ -75,13 +97,13 @@ impl<'de> Visitor<'de> for TopVisitor<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        let draft = self.draft;
+        let Self { draft, regexes } = self;
         let level = draft.begin();
         while let Some(at) = fields.next_key_seed(Name { draft })? {
             if draft.name_since(at) == b"_id" {
                 draft.note_id();
             }
-            fields.next_value_seed(Field { draft, at, levels_left: NESTING_MAX })?;
+            fields.next_value_seed(Field { draft, at, levels_left: NESTING_MAX, regexes })?;
         }
         draft.end(level);
         Ok(())
@@ -121,6 +143,7 @@ struct Field<'a> {
     draft: &'a mut Draft,
     at: TypeAt,
     levels_left: usize,
+    regexes: Regexes,
 }
 
 impl Field<'_> {
@@ -137,7 +160,7 @@ impl Field<'_> {
         level: LevelAt,
         mut fields: A,
     ) -> Result<(), A::Error> {
-        let value = || Value::of_levels(self.levels_left + LEVELS_INSIDE);
+        let value = || Value::of_levels(self.levels_left + LEVELS_INSIDE, self.regexes);
         self.draft.rewind(level);
         let first = fields.next_value_seed(value())?;
         let Some(second) = fields.next_key::<String>()? else {
@@ -149,7 +172,10 @@ impl Field<'_> {
                 Some(date) => Some(date),
                 None => extended_json::of_one_key(&key, &first).map_err(A::Error::custom)?,
             };
-            let typed = typed.unwrap_or_else(|| Document::from_iter([(key, first)]).into());
+            let typed = match typed {
+                Some(typed) => typed,
+                None => untyped(Document::from_iter([(key, first)]))?,
+            };
             return self.draft.any(self.at, typed).map_err(A::Error::custom);
         };
         let mut document = Document::from_iter([(key, first)]);
@@ -161,9 +187,23 @@ impl Field<'_> {
             }
             next = fields.next_key()?;
         }
-        let typed = extended_json::typed(document).map_err(A::Error::custom)?;
+        let typed = extended_json::typed(document, self.regexes).map_err(A::Error::custom)?;
+        let typed = match typed {
+            Bson::Document(document) => untyped(document)?,
+            typed => typed,
+        };
         self.draft.any(self.at, typed).map_err(A::Error::custom)
     }
+}
+
+/// An object that stands for no typed value, as a document, unless it was meant as one.
+fn untyped<E: serde::de::Error>(document: Document) -> Result<Bson, E> {
+    let key = document.keys().next().map_or("", String::as_str);
+    if TYPED.contains(&key) {
+        let value = Bson::Document(document.clone()).into_relaxed_extjson();
+        return Err(E::custom(format_args!("this is no value of `{key}`: {value}")));
+    }
+    Ok(Bson::Document(document))
 }
 
 impl<'de> DeserializeSeed<'de> for Field<'_> {
@@ -217,13 +257,13 @@ impl<'de> Visitor<'de> for Field<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         let levels_left = self.levels_inside()?;
-        let draft = self.draft;
+        let (draft, regexes) = (self.draft, self.regexes);
         draft.set(self.at, kind::ARRAY);
         let level = draft.level();
         let mut key = ElementKey::default();
         loop {
             let at = draft.name(key.text());
-            if items.next_element_seed(Field { draft, at, levels_left })?.is_none() {
+            if items.next_element_seed(Field { draft, at, levels_left, regexes })?.is_none() {
                 draft.take_back(at);
                 break;
             }
@@ -234,7 +274,7 @@ impl<'de> Visitor<'de> for Field<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        let levels_left = self.levels_inside()?;
+        let (levels_left, regexes) = (self.levels_inside()?, self.regexes);
         let draft = &mut *self.draft;
         draft.set(self.at, kind::DOCUMENT);
         let level = draft.level();
@@ -245,7 +285,7 @@ impl<'de> Visitor<'de> for Field<'_> {
                 return self.typed(key, level, fields);
             }
             is_first = false;
-            fields.next_value_seed(Field { draft, at, levels_left })?;
+            fields.next_value_seed(Field { draft, at, levels_left, regexes })?;
         }
         draft.end(level);
         Ok(())

@@ -6,6 +6,7 @@
 
 mod cells;
 mod columns;
+mod float;
 mod moment;
 #[cfg(test)]
 mod tests;
@@ -26,11 +27,13 @@ pub struct RowFault {
     pub at: usize,
     /// Whether nothing after it is wanted.
     pub ends_run: bool,
+    /// Whether it is a row whose cell is not of its column's type.
+    pub is_mistyped: bool,
 }
 
 impl RowFault {
     fn new(at: usize, message: impl Into<String>) -> Self {
-        Self { message: message.into(), at, ends_run: false }
+        Self { message: message.into(), at, ends_run: false, is_mistyped: false }
     }
 }
 
@@ -116,15 +119,18 @@ impl Writer<'_> {
         if parser.write(text, at, self.draft) {
             return Ok(true);
         }
-        let message = || format!("{text:?} is no {} of the column {name:?}", parser.name());
+        let fault = |ends_run| {
+            let message = format!("{text:?} is no {} of the column {name:?}", parser.name());
+            RowFault { ends_run, is_mistyped: true, ..RowFault::new(start, message) }
+        };
         match grace {
             ParseGrace::AutoCast => {
                 value::guess(text, at, self.draft);
                 Ok(true)
             }
             ParseGrace::SkipField => Ok(false),
-            ParseGrace::SkipRow => Err(RowFault::new(start, message())),
-            ParseGrace::Stop => Err(RowFault { ends_run: true, ..RowFault::new(start, message()) }),
+            ParseGrace::SkipRow => Err(fault(false)),
+            ParseGrace::Stop => Err(fault(true)),
         }
     }
 

@@ -82,7 +82,9 @@ impl Cutter {
     pub fn new(mut stream: Stream, text: usize, form: &TextForm) -> Result<Self, Error> {
         skip_mark(&mut stream)?;
         match form {
-            TextForm::Json(layout) => Self::of_json(stream, text, *layout),
+            TextForm::Json(layout) | TextForm::LegacyJson(layout) => {
+                Self::of_json(stream, text, *layout)
+            }
             TextForm::Table(table) => Self::of_table(stream, text, table),
             // Whoever opens it has seen to it that it is no text.
             TextForm::Columnar(_) => Err(stream.error("columns are not read as text")),

@@ -147,7 +147,14 @@ impl Log {
         if self.level > Level::Quiet || report.exit_status != ExitStatus::Restored {
             let balance = report.balance;
             let done = balance.done() + balance.already_there;
-            state.line(&self.tool.total(done, balance.rejected + balance.unsent));
+            let failed = balance.rejected + balance.unsent;
+            state.line(&match self.tool {
+                Tool::Mongorestore => self.tool.total(done, failed),
+                // The peer does not count documents that left the stored one as it was.
+                Tool::Mongoimport => {
+                    import::total(report, done - balance.changes.unchanged, failed)
+                }
+            });
         }
     }
 

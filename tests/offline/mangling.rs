@@ -289,6 +289,7 @@ fn run(inventory: &Inventory, runtime: &tokio::runtime::Runtime) -> (Tally, Endi
         index_builds: 2,
         write_mode: restorm::target::WriteMode::Insert,
         keys: restorm::target::keys::KeyFields::default(),
+        names: restorm::target::FieldNames::default(),
         zero_timestamps: ZeroTimestamps::Detoured,
         on_rejection: OnRejection::GoOn,
         document_check: DocumentCheck::Extent,

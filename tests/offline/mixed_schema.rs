@@ -184,6 +184,7 @@ fn load(manner: Manner, understands: bool, insertion: Insertion) -> (Arc<Strict>
         index_builds: 1,
         write_mode: restorm::target::WriteMode::Insert,
         keys: restorm::target::keys::KeyFields::default(),
+        names: restorm::target::FieldNames::default(),
         zero_timestamps: ZeroTimestamps::Kept,
         on_rejection: OnRejection::GoOn,
         failure_limit: None,

@@ -113,6 +113,7 @@ fn draw(root: &std::path::Path, chance: &mut Chance) -> Scenario {
         index_builds: chance.between(1, 3),
         write_mode: restorm::target::WriteMode::Insert,
         keys: restorm::target::keys::KeyFields::default(),
+        names: restorm::target::FieldNames::default(),
         zero_timestamps: ZeroTimestamps::Kept,
         on_rejection: if chance.percent(10) { OnRejection::StopRun } else { OnRejection::GoOn },
         failure_limit: chance.percent(10).then(|| draw_limit(chance)),

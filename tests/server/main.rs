@@ -36,6 +36,7 @@ mod library;
 mod memory;
 mod metrics;
 mod modes;
+mod mongoimport;
 mod mongorestore;
 mod namespaces;
 mod oplog;

@@ -116,3 +116,20 @@ fn what_is_dropped_and_what_is_added_to_is_said() {
         assert!(finished.stderr.contains(expected), "{}", finished.stderr);
     }
 }
+
+#[test]
+fn a_refusal_that_is_no_duplicate_and_no_validation_ends_with_one() {
+    let server = Server::lease_databases(&["shop"]);
+    for (refused, status) in [(doc! { "_id": 1 }, 0), (doc! { "_id": [1] }, 1)] {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("shop");
+        std::fs::create_dir(&database).unwrap();
+        let documents = [doc! { "_id": 1 }, refused, doc! { "_id": 2 }];
+        let bytes: Vec<u8> = documents.iter().flat_map(|one| one.to_vec().unwrap()).collect();
+        std::fs::write(database.join("items.bson"), bytes).unwrap();
+        let finished = mongorestore(&server, folder.path(), &["--drop"]);
+        assert_eq!(finished.status, Some(status), "{}", finished.stderr);
+        let expected = "2 document(s) restored successfully. 1 document(s) failed to restore.";
+        assert_eq!(last_line(&finished), expected);
+    }
+}

@@ -4,10 +4,12 @@
 mod columnar;
 
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::thread;
 
 use crate::batch::{Batch, Batcher, Position};
-use crate::dump::texts::Texts;
+use crate::dump::extended_json::Regexes;
+use crate::dump::texts::{TextForm, Texts};
 use crate::error::{Error, ErrorKind};
 use crate::load::OnRejection;
 use crate::load::intake::id::{self, NewIds};
@@ -20,6 +22,9 @@ use crate::reader::table::{self, Cells, Columns, RowEnd, RowFault};
 use crate::reader::text::{self, Chunk, Cutter, Shape};
 use crate::report::{Event, Rejection};
 use crate::target::Target;
+
+/// The code of rows whose cells are not of the types of their columns: `TypeMismatch`.
+const TYPE_MISMATCH: i32 = 14;
 
 /// Chunks that wait for a thread: one for each that is about to be done with its own.
 const CHUNKS_PER_PARSER: usize = 1;
@@ -42,6 +47,8 @@ struct Fault {
     column: u64,
     /// Whether nothing after it is wanted.
     ends_run: bool,
+    /// The server's code for what is wrong.
+    code: i32,
 }
 
 impl<T: Target> Intake<T> {
@@ -56,20 +63,29 @@ impl<T: Target> Intake<T> {
             None => &self.shared,
         };
         let (cut, to_parse) = async_channel::bounded(parsers * CHUNKS_PER_PARSER);
-        // Both ends go with the closure, so that the parsers end with the texts.
-        thread::scope(move |scope| {
+        let ending = OnceLock::new();
+        thread::scope(|scope| {
             for number in 0..parsers {
                 let pieces = to_parse.clone();
                 let maker = Maker::new(self, collection, texts, queue);
                 let named = thread::Builder::new().name(format!("parsing {number}"));
-                named.spawn_scoped(scope, move || maker.make_all(&pieces)).map_err(|error| {
+                let ending = &ending;
+                let make = move || {
+                    if let Some(error) = maker.make_all(&pieces) {
+                        let _ = ending.set(error);
+                    }
+                };
+                named.spawn_scoped(scope, make).map_err(|error| {
                     let message = format!("no thread can be started to parse: {error}");
                     Error::new(ErrorKind::Read, message)
                 })?;
             }
             drop(to_parse);
+            // It goes with its end, so that the parsers end with the texts.
+            let cut = cut;
             self.cut_all(collection, texts, &cut)
-        })
+        })?;
+        ending.into_inner().map_or(Ok(()), Err)
     }
 
     /// Cuts one text after the other; where one cannot be read, the others still are.
@@ -81,7 +97,7 @@ impl<T: Target> Intake<T> {
     ) -> Result<(), Error> {
         let (mut failure, mut base) = (None, 0);
         for (text, input) in texts.inputs().iter().enumerate() {
-            if !self.run.goes_on() {
+            if !self.run.goes_on() || to_parse.is_closed() {
                 break;
             }
             #[cfg(feature = "columnar")]
@@ -111,7 +127,7 @@ impl<T: Target> Intake<T> {
         }
         match failure {
             Some(error) => Err(error),
-            None if self.run.goes_on() => {
+            None if self.run.goes_on() && !to_parse.is_closed() => {
                 self.run.read_to_end(collection);
                 Ok(())
             }
@@ -150,12 +166,15 @@ struct Maker<'a, T> {
     queue: &'a async_channel::Sender<Batch>,
     batcher: Batcher,
     draft: Draft,
+    regexes: Regexes,
     cells: Cells,
     ids: NewIds,
     /// Bytes of files that were used up by the chunks of this one.
     origin: u64,
     /// Where the last document ends.
     end: u64,
+    /// Why nothing more is wanted.
+    ending: Option<Error>,
 }
 
 impl<'a, T: Target> Maker<'a, T> {
@@ -169,12 +188,28 @@ impl<'a, T: Target> Maker<'a, T> {
         let batcher =
             Batcher::new(collection, settings.batch, settings.zero_timestamps, run.pool.clone());
         let ids = NewIds::of(run.id, &run.plan.collections[collection].source);
-        let (draft, cells) = (Draft::default(), Cells::default());
-        Self { intake, collection, texts, queue, batcher, draft, cells, ids, origin: 0, end: 0 }
+        Self {
+            intake,
+            collection,
+            texts,
+            queue,
+            batcher,
+            draft: Draft::default(),
+            regexes: match texts.form() {
+                TextForm::LegacyJson(_) => Regexes::Values,
+                _ => Regexes::Operators,
+            },
+            cells: Cells::default(),
+            ids,
+            origin: 0,
+            end: 0,
+            ending: None,
+        }
     }
 
-    /// Takes pieces until there are no more.
-    fn make_all(mut self, pieces: &async_channel::Receiver<Piece>) {
+    /// Takes pieces until there are no more, or one after which nothing is wanted, and says why.
+    /// What was made before is sent.
+    fn make_all(mut self, pieces: &async_channel::Receiver<Piece>) -> Option<Error> {
         while let Ok(piece) = pieces.recv_blocking() {
             let goes_on = match &piece {
                 Piece::Text(chunk) => self.make(chunk),
@@ -184,13 +219,14 @@ impl<'a, T: Target> Maker<'a, T> {
             if !goes_on {
                 // Whoever cuts notices that nobody listens.
                 pieces.close();
-                return;
+                break;
             }
         }
         let end = Position { offset: self.end, origin: self.origin, end: self.end };
         if let Some(batch) = self.batcher.finish(end) {
             self.intake.send(self.queue, batch);
         }
+        self.ending
     }
 
     /// Makes the documents of a chunk; false where nothing more is wanted.
@@ -254,7 +290,7 @@ impl<'a, T: Target> Maker<'a, T> {
     /// Makes the document in this stretch of a chunk, or several where it is a line with several.
     fn one(&mut self, chunk: &Chunk, stretch: Range<usize>, lines_before: u64) -> bool {
         let bytes = &chunk.bytes[stretch.clone()];
-        let fault = match json::convert(bytes, &mut self.draft) {
+        let fault = match json::convert(bytes, self.regexes, &mut self.draft) {
             Ok(()) => return self.push(chunk, stretch, lines_before),
             Err(_) if bytes.iter().all(u8::is_ascii_whitespace) => return true,
             Err(fault) => fault,
@@ -268,7 +304,7 @@ impl<'a, T: Target> Maker<'a, T> {
         }
         values.into_iter().all(|value| {
             let within = stretch.start + value.start..stretch.start + value.end;
-            match json::convert(&bytes[value.clone()], &mut self.draft) {
+            match json::convert(&bytes[value.clone()], self.regexes, &mut self.draft) {
                 Ok(()) => self.push(chunk, within, lines_before),
                 Err(mut fault) => {
                     fault.column += value.start as u64;
@@ -283,7 +319,8 @@ impl<'a, T: Target> Maker<'a, T> {
         match self.push_at(position(chunk, &stretch, self.origin)) {
             Ok(goes_on) => goes_on,
             Err(message) => {
-                let fault = Fault { message, line: lines_before + 1, column: 1, ends_run: false };
+                let line = lines_before + 1;
+                let fault = Fault { message, line, column: 1, ends_run: false, code: INVALID_BSON };
                 self.reject(chunk, stretch, &fault)
             }
         }
@@ -292,15 +329,20 @@ impl<'a, T: Target> Maker<'a, T> {
     /// Puts the document that was made into a batch; an error is a sentence, where it is too large.
     fn push_at(&mut self, position: Position) -> Result<bool, String> {
         self.end = position.end;
-        let made = if self.draft.has_id() || self.is_told_by_keys() {
-            self.draft.frame()
-        } else {
+        let is_fresh = !self.draft.has_id() && !self.is_told_by_keys();
+        let made = if is_fresh {
             self.draft.with_id(self.ids.at(position).bytes())
+        } else {
+            self.draft.frame()
         };
         let frame = made.map_err(|error| error.to_string())?;
         let (stored, _) = id::stored_form(frame, None, position);
         let moved = stored.as_deref().and_then(|bytes| crate::frame::Frame::new(bytes).ok());
-        Ok(match self.batcher.push(moved.unwrap_or(frame), position) {
+        let full = self.batcher.push(moved.unwrap_or(frame), position);
+        if is_fresh {
+            self.batcher.note_fresh();
+        }
+        Ok(match full {
             Some(batch) => self.intake.send(self.queue, batch),
             None => !self.intake.run.has_failed(),
         })
@@ -317,11 +359,11 @@ impl<'a, T: Target> Maker<'a, T> {
     fn reject(&mut self, chunk: &Chunk, stretch: Range<usize>, fault: &Fault) -> bool {
         let position = position(chunk, &stretch, self.origin);
         let file = self.texts.inputs()[chunk.text].path().display();
-        let Fault { message, line, column, ends_run } = fault;
+        let Fault { message, line, column, ends_run, code } = fault;
         let message = format!("{file}:{line}:{column}: {message}");
         let ends_run = ends_run
             .then_some("with --parseGrace skipRow such rows are counted and the rest goes on");
-        self.refuse(position, &message, &chunk.bytes[stretch], ends_run)
+        self.refuse(position, (*code, &message), &chunk.bytes[stretch], ends_run)
     }
 
     /// Counts as rejected what is no document; what would keep it from ending the run is said where
@@ -329,14 +371,14 @@ impl<'a, T: Target> Maker<'a, T> {
     fn refuse(
         &mut self,
         position: Position,
-        message: &str,
+        (code, message): (i32, &str),
         bytes: &[u8],
         ends_run: Option<&str>,
     ) -> bool {
         let run = &self.intake.run;
         self.batcher.pass_damaged(position);
         let rejection = Rejection {
-            code: INVALID_BSON,
+            code,
             message: message.to_owned(),
             id: "(none that can be read)".to_owned(),
             is_conflict: false,
@@ -358,7 +400,8 @@ impl<'a, T: Target> Maker<'a, T> {
             let message = format!("stopped at what is no document: {message}");
             let hint = ends_run
                 .unwrap_or("without --stopOnError such lines are counted and the rest goes on");
-            run.fail(Error::new(ErrorKind::Read, message).hint(hint));
+            self.ending = Some(Error::new(ErrorKind::Read, message).hint(hint));
+            return false;
         }
         !run.has_failed()
     }
@@ -376,7 +419,13 @@ fn position(chunk: &Chunk, stretch: &Range<usize>, origin: u64) -> Position {
 /// A fault of JSON with its place in the text.
 fn placed(fault: JsonFault, lines_before: u64) -> Fault {
     let line = lines_before + fault.lines_before + 1;
-    Fault { message: fault.message, line, column: fault.column, ends_run: false }
+    Fault {
+        message: fault.message,
+        line,
+        column: fault.column,
+        ends_run: false,
+        code: INVALID_BSON,
+    }
 }
 
 /// A fault of a row with its place in the text.
@@ -384,5 +433,7 @@ fn in_row(fault: RowFault, row: &[u8], lines_before: u64) -> Fault {
     let before = &row[..fault.at];
     let line = lines_before + lines(before) + 1;
     let in_line = before.len() - memchr::memrchr(b'\n', before).map_or(0, |end| end + 1);
-    Fault { message: fault.message, line, column: in_line as u64 + 1, ends_run: fault.ends_run }
+    let code = if fault.is_mistyped { TYPE_MISMATCH } else { INVALID_BSON };
+    let RowFault { message, ends_run, .. } = fault;
+    Fault { message, line, column: in_line as u64 + 1, ends_run, code }
 }

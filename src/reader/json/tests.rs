@@ -7,8 +7,12 @@ use bson::{Binary, DateTime, DbPointer, Decimal128, JavaScriptCodeWithScope, Tim
 use proptest::prelude::*;
 
 fn converted(text: &str) -> Result<Vec<u8>, JsonFault> {
+    converted_as(Regexes::Operators, text)
+}
+
+fn converted_as(regexes: Regexes, text: &str) -> Result<Vec<u8>, JsonFault> {
     let mut draft = Draft::default();
-    convert(text.as_bytes(), &mut draft)?;
+    convert(text.as_bytes(), regexes, &mut draft)?;
     Ok(draft.frame().expect("a frame").bytes().to_vec())
 }
 
@@ -78,8 +82,21 @@ fn the_forms_of_version_one_are_read() {
     ] {
         assert_eq!(document(text), expected, "{text}");
     }
-    let regex = document(r#"{"a":{"$regex":"a","$options":"mi"}}"#);
-    assert_eq!(regex, document(r#"{"a":{"$regularExpression":{"pattern":"a","options":"im"}}}"#));
+    let text = r#"{"a":{"$regex":"a","$options":"mi"}}"#;
+    let regex = converted(r#"{"a":{"$regularExpression":{"pattern":"a","options":"im"}}}"#);
+    assert_eq!(converted_as(Regexes::Values, text), regex);
+    assert_eq!(document(text), doc! { "a": { "$regex": "a", "$options": "mi" } });
+}
+
+#[test]
+fn what_begins_as_a_typed_value_and_is_none_is_a_fault() {
+    for value in [r#"{"$oid":5}"#, r#"{"$date":null}"#, r#"{"$code":"a","x":1}"#] {
+        let fault = converted(&format!(r#"{{"a":{value}}}"#)).expect_err(value);
+        assert!(fault.message.starts_with("this is no value of `$"), "{fault:?}");
+    }
+    for value in [r#"{"$gt":5}"#, r#"{"$ref":"a","$id":1}"#, r#"{"$type":2}"#] {
+        assert!(converted(&format!(r#"{{"a":{value}}}"#)).is_ok(), "{value}");
+    }
 }
 
 #[test]
@@ -102,7 +119,7 @@ fn a_fault_has_its_place() {
 fn an_id_is_found_wherever_it_stands() {
     let has_id = |text: &str| {
         let mut draft = Draft::default();
-        convert(text.as_bytes(), &mut draft).expect("converted");
+        convert(text.as_bytes(), Regexes::Operators, &mut draft).expect("converted");
         draft.has_id()
     };
     assert!(has_id(r#"{"_id":1}"#));

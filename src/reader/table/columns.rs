@@ -86,7 +86,7 @@ impl Columns {
 fn of_header(header: &[u8], table: &Table) -> Result<Vec<String>, String> {
     let header = without_line_end(header);
     if header.is_empty() {
-        return Ok(Vec::new());
+        return Err("no line names the columns".to_owned());
     }
     let header = std::str::from_utf8(header).map_err(|_| "the header is not UTF-8".to_owned())?;
     let mut cells = Cells::default();

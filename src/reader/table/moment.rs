@@ -53,14 +53,16 @@ const ORACLE: [(&str, &str); 17] = [
 ];
 
 /// What stands in a layout of Go for a part of a moment, each before what it begins with.
-const PARTS: [(&str, Part); 28] = [
+const PARTS: [(&str, Part); 30] = [
     ("January", Part::MonthName),
     ("Jan", Part::MonthShort),
     ("Monday", Part::DayName),
     ("Mon", Part::DayShort),
     ("MST", Part::ZoneName),
     ("2006", Part::Year),
+    ("__2", Part::DayOfYearPadded),
     ("_2", Part::Day),
+    ("002", Part::DayOfYear),
     ("01", Part::Month2),
     ("02", Part::Day2),
     ("03", Part::HalfDayHour2),
@@ -74,14 +76,14 @@ const PARTS: [(&str, Part); 28] = [
     ("4", Part::Minute),
     ("5", Part::Second),
     ("PM", Part::Half),
-    ("pm", Part::Half),
+    ("pm", Part::LowerHalf),
     ("Z07:00", Part::ZoneOrZ),
     ("Z0700", Part::ZoneOrZ),
     ("Z07", Part::ZoneOrZ),
     ("-07:00", Part::Zone),
     ("-0700", Part::Zone),
     ("-07", Part::Zone),
-    (".", Part::Fraction),
+    (".", Part::Fraction(0)),
 ];
 
 const MONTHS: [&str; 12] = [
@@ -125,10 +127,14 @@ enum Part {
     Minute2,
     Second,
     Second2,
+    DayOfYear,
+    DayOfYearPadded,
     Half,
+    LowerHalf,
     ZoneOrZ,
     Zone,
-    Fraction,
+    /// Of a second, with so many digits; with any number of them, or none at all, where that is 0.
+    Fraction(usize),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,18 +155,22 @@ impl Layout {
         let (mut pieces, mut rest) = (Vec::new(), layout);
         while let Some(character) = rest.chars().next() {
             let found = PARTS.iter().find(|(written, part)| {
-                rest.starts_with(written) && (*part != Part::Fraction || is_fraction(rest))
+                let is_point = matches!(part, Part::Fraction(_));
+                rest.starts_with(written) && (!is_point || is_fraction(rest))
             });
             let Some((written, part)) = found else {
                 pieces.push(Piece::Text(character));
                 rest = &rest[character.len_utf8()..];
                 continue;
             };
-            pieces.push(Piece::Part(*part));
             rest = &rest[written.len()..];
-            if *part == Part::Fraction {
-                rest = rest.trim_start_matches(['0', '9']);
-            }
+            let Part::Fraction(_) = part else {
+                pieces.push(Piece::Part(*part));
+                continue;
+            };
+            let digits = rest.len() - rest.trim_start_matches('0').len();
+            pieces.push(Piece::Part(Part::Fraction(digits)));
+            rest = rest.trim_start_matches(['0', '9']);
         }
         Self { pieces }
     }
@@ -189,9 +199,10 @@ impl Layout {
                 Piece::Part(part) => moment.read(*part, rest)?,
             };
             let is_second = matches!(piece, Piece::Part(Part::Second | Part::Second2));
-            if is_second && self.pieces.get(number + 1) != Some(&Piece::Part(Part::Fraction)) {
+            let next = self.pieces.get(number + 1);
+            if is_second && !matches!(next, Some(Piece::Part(Part::Fraction(_)))) {
                 // A fraction is read after the seconds even where the layout has none.
-                rest = moment.read(Part::Fraction, rest).unwrap_or(rest);
+                rest = moment.read(Part::Fraction(0), rest)?;
             }
         }
         if rest.is_empty() { moment.millis() } else { None }
@@ -229,6 +240,7 @@ struct Moment {
     minute: i64,
     second: i64,
     milli: i64,
+    day_of_year: Option<i64>,
     is_afternoon: Option<bool>,
     zone_minutes: i64,
 }
@@ -257,8 +269,19 @@ impl Moment {
             Part::Minute2 => (&mut self.minute, number(text, 2, 2)?),
             Part::Second => (&mut self.second, number(text, 1, 2)?),
             Part::Second2 => (&mut self.second, number(text, 2, 2)?),
-            Part::Fraction => (&mut self.milli, fraction(text)?),
-            Part::Half => return self.half(text),
+            Part::Fraction(0) => match fraction(text, usize::MAX) {
+                Some(read) => (&mut self.milli, read),
+                None => return Some(text),
+            },
+            Part::Fraction(digits) => (&mut self.milli, fraction(text, digits)?),
+            Part::DayOfYear | Part::DayOfYearPadded => {
+                let blanks = if part == Part::DayOfYear { 0 } else { leading_blanks(text).min(2) };
+                let (day, rest) = number(&text[blanks..], 3 - blanks, 3 - blanks)?;
+                self.day_of_year = Some(day);
+                return Some(rest);
+            }
+            Part::Half => return self.half(text, ["AM", "PM"]),
+            Part::LowerHalf => return self.half(text, ["am", "pm"]),
             Part::ZoneName => {
                 let rest = text.trim_start_matches(|letter: char| letter.is_ascii_uppercase());
                 return (3..=5).contains(&(text.len() - rest.len())).then_some(rest);
@@ -270,13 +293,9 @@ impl Moment {
         Some(rest)
     }
 
-    fn half<'a>(&mut self, text: &'a str) -> Option<&'a str> {
+    fn half<'a>(&mut self, text: &'a str, names: [&str; 2]) -> Option<&'a str> {
         let (half, rest) = text.split_at_checked(2)?;
-        self.is_afternoon = Some(match half {
-            "AM" | "am" => false,
-            "PM" | "pm" => true,
-            _ => return None,
-        });
+        self.is_afternoon = Some(names.iter().position(|name| *name == half)? == 1);
         Some(rest)
     }
 
@@ -285,6 +304,9 @@ impl Moment {
             Some(true) if self.hour < 12 => self.hour += 12,
             Some(false) if self.hour == 12 => self.hour = 0,
             _ => {}
+        }
+        if let Some(day) = self.day_of_year {
+            (self.month, self.day) = of_year(self.year, day)?;
         }
         let is_day = (1..=12).contains(&self.month)
             && (1..=days_of(self.year, self.month)).contains(&self.day);
@@ -307,10 +329,30 @@ fn number(text: &str, least: usize, most: usize) -> Option<(i64, &str)> {
     Some((digits.parse().ok()?, rest))
 }
 
-fn fraction(text: &str) -> Option<(i64, &str)> {
+/// Month and day of a day of a year, from 1.
+fn of_year(year: i64, mut day: i64) -> Option<(i64, i64)> {
+    for month in 1..=12 {
+        let days = days_of(year, month);
+        if day <= days {
+            return Some((month, day));
+        }
+        day -= days;
+    }
+    None
+}
+
+fn leading_blanks(text: &str) -> usize {
+    text.len() - text.trim_start_matches(' ').len()
+}
+
+/// A point or a comma and so many digits, or as many as there are, as milliseconds.
+fn fraction(text: &str, wanted: usize) -> Option<(i64, &str)> {
     let digits = text.strip_prefix(['.', ','])?;
-    let rest = digits.trim_start_matches(|digit: char| digit.is_ascii_digit());
-    let digits = &digits[..digits.len() - rest.len()];
+    let there = digits.bytes().take(wanted).take_while(u8::is_ascii_digit).count();
+    if wanted != usize::MAX && there < wanted {
+        return None;
+    }
+    let (digits, rest) = digits.split_at(there);
     let millis = digits
         .bytes()
         .chain(*b"00")

@@ -171,7 +171,7 @@ fn columns_have_the_types_of_their_names() {
         ("binary(hex)", "00fF", bytes(&[0, 255])),
         ("binary(base32)", "MZXW6YQ=", bytes(b"foob")),
         ("date(2006-01-02T15:04:05Z07:00)", "2020-09-13T14:26:40.5+02:00", date(1_600_000_000_500)),
-        ("date_go(Jan _2 06 3:04 PM)", "\"Sep 13 20 12:26 pm\"", date(1_600_000_000_000 - 40_000)),
+        ("date_go(Jan _2 06 3:04 PM)", "\"Sep 13 20 12:26 PM\"", date(1_600_000_000_000 - 40_000)),
         ("date_ms(dd.MM.yyyy HH:mm:ss)", "13.09.2020 12:26:40", date(1_600_000_000_000)),
         ("date_oracle(dd-mon-yyyy)", "13-SEP-2020", date(1_599_955_200_000)),
         ("date_oracle(yyyy-mm-dd hh24:mi:ss)", "2020-09-13 12:26:40", date(1_600_000_000_000)),

@@ -3,9 +3,11 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bson::spec::BinarySubtype;
-use bson::{Binary, Bson, Decimal128};
+use bson::{Binary, Bson};
 
+use crate::dump::extended_json::decimal;
 use crate::reader::draft::{Draft, TypeAt, kind};
+use crate::reader::table::float::double;
 use crate::reader::table::moment::Layout;
 
 /// Reads the cells of a column.
@@ -106,10 +108,9 @@ impl Parser {
                 .parse::<i64>()
                 .ok()
                 .map(|value| draft.value(at, kind::INT64, &value.to_le_bytes())),
-            Self::Decimal => text
-                .parse::<Decimal128>()
-                .ok()
-                .map(|value| draft.value(at, kind::DECIMAL, &value.bytes())),
+            Self::Decimal => {
+                decimal(text).map(|value| draft.value(at, kind::DECIMAL, &value.bytes()))
+            }
             Self::Date(layout) => {
                 layout.millis(text).map(|value| draft.value(at, kind::DATE, &value.to_le_bytes()))
             }
@@ -147,15 +148,6 @@ fn boolean(text: &str) -> Option<bool> {
         _ if text.eq_ignore_ascii_case("false") => Some(false),
         _ => None,
     }
-}
-
-/// A number that a double holds; one that is too large for it is none, as in Go.
-fn double(text: &str) -> Option<f64> {
-    let value = text.parse::<f64>().ok()?;
-    let has_digits = text.bytes().any(|byte| byte.is_ascii_digit());
-    let is_signed_nothing = value.is_nan() && text.starts_with(['+', '-']);
-    let is_none = is_signed_nothing || (value.is_infinite() && has_digits);
-    (!is_none).then_some(value)
 }
 
 impl Encoding {

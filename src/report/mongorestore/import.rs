@@ -1,7 +1,24 @@
 //! What mongoimport says of an import.
 
+use crate::report::Report;
 use crate::report::event::{Event, Standing};
-use crate::report::mongorestore::{Level, State};
+use crate::report::mongorestore::{Level, State, Tool};
+
+/// The code of rows whose cells are not of the types of their columns: the server's `TypeMismatch`.
+const TYPE_MISMATCH: i32 = 14;
+
+/// The last line of an import. Rows that are passed over because that was asked for failed nothing.
+pub(super) fn total(report: &Report, done: u64, failed: u64) -> String {
+    let failures = report.collections.iter().flat_map(|collection| &collection.failures);
+    let passed_over = failures.filter(|failure| failure.code == TYPE_MISMATCH);
+    let failed = failed.saturating_sub(passed_over.map(|failure| failure.count).sum());
+    let deletes = report.options.iter().any(|one| one.name == "mode" && one.value == "delete");
+    if deletes {
+        format!("{done} document(s) deleted successfully. {failed} document(s) failed to delete.")
+    } else {
+        Tool::Mongoimport.total(done, failed)
+    }
+}
 
 impl State {
     pub(super) fn lines_of_import(&mut self, event: &Event, level: Level) -> Vec<String> {

@@ -11,7 +11,9 @@ use crate::batch::Batch;
 use crate::frame::Frame;
 use crate::limits::BATCH_BYTES_MAX;
 use crate::target::keys::KeyValue;
-use crate::target::{Documents, Fault, Insert, OnRefusal, TargetError, Validators, WriteMode};
+use crate::target::{
+    Documents, Fault, FieldNames, Insert, OnRefusal, TargetError, Validators, WriteMode,
+};
 
 /// The type byte of a string.
 const STRING: u8 = 0x02;
@@ -82,7 +84,8 @@ pub(super) fn updates(
             segments.push(Segment { indexes: std::mem::take(&mut indexes), command });
         }
         let is_kept = !envelope.keeps_zero_timestamps && batch.detours.contains(&index);
-        array.push(frame, envelope.insert, is_kept)?;
+        let is_fresh = batch.fresh.binary_search(&index).is_ok();
+        array.push(frame, envelope.insert, is_kept, is_fresh)?;
         indexes.push(index);
     }
     segments.push(Segment { indexes, command: with_array(envelope, "update", &array.bytes)? });
@@ -159,18 +162,31 @@ impl ArrayWriter {
     /// Adds the update of the document that this one's key fields tell; `keeps` asks for the way
     /// that keeps zero timestamps.
     ///
-    /// Merging takes a pipeline, in which a literal document may have names that `$set` reads as
-    /// paths or operators, and keeps its zero timestamps.
-    fn push(&mut self, frame: Frame<'_>, insert: &Insert, keeps: bool) -> Result<(), TargetError> {
+    /// Merging fields that are names takes a pipeline, in which a literal document may have those
+    /// that `$set` reads as paths or operators, and keeps its zero timestamps.
+    fn push(
+        &mut self,
+        frame: Frame<'_>,
+        insert: &Insert,
+        keeps: bool,
+        is_fresh: bool,
+    ) -> Result<(), TargetError> {
         let update = self.open_element()?;
-        let values = match (insert.keys.is_id(), frame.id()) {
+        let values = match (insert.keys.is_id() || is_fresh, frame.id()) {
             // An `_id` that is null is one like others.
             (true, Some(id)) => Some(vec![("_id", Some(id))]),
             _ => insert.keys.values(frame),
         };
         self.query(values.as_deref())?;
+        // What has a value in none of the key fields is inserted as it is.
+        let is_new = is_fresh || values.is_none();
         match insert.mode {
-            WriteMode::Merge => {
+            WriteMode::Merge if insert.names == FieldNames::Paths && !is_new => {
+                let set = self.open_named(DOCUMENT, "u");
+                self.document("$set", frame);
+                self.close(set)?;
+            }
+            WriteMode::Merge if insert.names == FieldNames::Literal => {
                 let pipeline = self.open_named(ARRAY, "u");
                 let stage = self.open_named(DOCUMENT, "0");
                 let root = self.open_named(DOCUMENT, "$replaceWith");
@@ -426,7 +442,8 @@ mod tests {
         let validators = Validators::Bypassed;
         let namespace = Namespace::new("d", "c");
         let (mode, keys) = (WriteMode::Insert, KeyFields::default());
-        Insert { namespace, on_refusal, validators, mode, keys }
+        let names = FieldNames::Literal;
+        Insert { namespace, on_refusal, validators, mode, keys, names }
     }
 
     fn zero(id: i32) -> Document {
@@ -471,15 +488,15 @@ mod tests {
         let documents = [doc! { "_id": 7, "a.b": { "$c": 1 } }, zero(8)];
         let batch = batch(&documents);
         let none = RawDocumentBuf::new();
-        let commands = |mode| -> Document {
-            let insert = Insert { mode, ..insert(OnRefusal::GoOn) };
+        let commands = |mode, names| -> Document {
+            let insert = Insert { mode, names, ..insert(OnRefusal::GoOn) };
             let segments = updates(&envelope(&insert, &none), &batch, &Documents::All);
             let [segment] = &segments.expect("segments")[..] else { panic!("one command") };
             assert_eq!(segment.indexes, [0, 1]);
             Document::try_from(segment.command.clone()).expect("well formed")
         };
         let [one, other] = &documents;
-        let replaced = commands(WriteMode::Replace);
+        let replaced = commands(WriteMode::Replace, FieldNames::Literal);
         assert_eq!(replaced.get_str("update").expect("a name"), "c");
         let literal = doc! { "$replaceWith": { "$literal": other } };
         let expected = [
@@ -487,13 +504,17 @@ mod tests {
             doc! { "q": { "_id": { "$eq": 8 } }, "u": [literal], "upsert": true }.into(),
         ];
         assert_eq!(replaced.get_array("updates").expect("updates")[..], expected);
-        let merged = commands(WriteMode::Merge);
         let both = doc! { "$mergeObjects": [ "$$ROOT", { "$literal": one } ] };
-        let expected = doc! {
-            "q": { "_id": { "$eq": 7 } }, "u": [ { "$replaceWith": both } ], "upsert": true,
-        };
-        let updates = merged.get_array("updates").expect("updates");
-        assert_eq!(updates[0].as_document(), Some(&expected));
+        let set = doc! { "$set": one };
+        for (names, update) in [
+            (FieldNames::Literal, bson::Bson::from(vec![doc! { "$replaceWith": both }])),
+            (FieldNames::Paths, set.into()),
+        ] {
+            let merged = commands(WriteMode::Merge, names);
+            let expected = doc! { "q": { "_id": { "$eq": 7 } }, "u": update, "upsert": true };
+            let updates = merged.get_array("updates").expect("updates");
+            assert_eq!(updates[0].as_document(), Some(&expected), "{names:?}");
+        }
     }
 
     fn by_keys(mode: WriteMode) -> Insert {

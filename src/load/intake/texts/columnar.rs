@@ -7,8 +7,8 @@ use crate::dump::texts::columnar::ColumnarFormat;
 use crate::dump::texts::table::Blanks;
 use crate::dump::texts::{TextForm, Texts};
 use crate::error::Error;
-use crate::load::intake::Intake;
 use crate::load::intake::texts::{Maker, Piece};
+use crate::load::intake::{INVALID_BSON, Intake};
 use crate::reader::columnar::{ColumnFile, Group};
 use crate::report::Event;
 use crate::target::Target;
@@ -73,7 +73,7 @@ impl<T: Target> Maker<'_, T> {
     fn make_group(&mut self, Rows { file, group, base }: &Rows) -> Result<bool, Error> {
         let blanks = match self.texts.form() {
             TextForm::Columnar(blanks) => *blanks,
-            TextForm::Json(_) | TextForm::Table(_) => Blanks::Kept,
+            TextForm::Json(_) | TextForm::LegacyJson(_) | TextForm::Table(_) => Blanks::Kept,
         };
         let mut at = *base;
         for rows in file.read(group)? {
@@ -88,7 +88,7 @@ impl<T: Target> Maker<'_, T> {
                         let place = place(file, group, rows.first() + row as u64);
                         self.refuse(
                             position,
-                            &format!("{place}: {message}"),
+                            (INVALID_BSON, &format!("{place}: {message}")),
                             place.as_bytes(),
                             None,
                         )
