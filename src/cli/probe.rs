@@ -12,7 +12,7 @@ use crate::cli::restore::style;
 use crate::cli::resumption::duration;
 use crate::cli::signals::{self, Voice};
 use crate::command::probe::{self, News};
-use crate::command::restore::Stop;
+use crate::command::restore::{ServerUri, Stop};
 use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::limits::{
@@ -28,6 +28,23 @@ use crate::report::{OptionValue, Verbosity, json};
 /// Where documents are asked for unless it is said: where `seed` puts them.
 const COLLECTION: &str = "c00001";
 const DATABASE: &str = "seed";
+
+/// What a connection string may ask of the driver and not of a probe, whose connections are no pool
+/// and send each request as it is, to the primary.
+const WITHOUT_EFFECT: [&str; 12] = [
+    "compressors",
+    "zlibCompressionLevel",
+    "readPreference",
+    "readPreferenceTags",
+    "maxStalenessSeconds",
+    "readConcernLevel",
+    "maxPoolSize",
+    "minPoolSize",
+    "maxIdleTimeMS",
+    "waitQueueTimeoutMS",
+    "serverSelectionTimeoutMS",
+    "socketTimeoutMS",
+];
 
 /// Read documents by their `_id` from thousands of connections
 ///
@@ -165,6 +182,7 @@ impl ProbeArgs {
         }
         let around = Surroundings { positional, database: None, input: StandardInput::Free, warn };
         let server = self.connection.server(around)?;
+        without_effect(&server.uri).iter().for_each(|text| warn(text));
         let ramp = match self.ramp {
             Some((first, last)) => Ramp::between(first, last, self.steps)?,
             None => Ramp::flat(self.connections.unwrap_or(PROBE_CONNECTIONS)),
@@ -227,6 +245,23 @@ impl ProbeArgs {
         tell("seed", (self.seed != 1).then(|| self.seed.to_string()));
         told
     }
+}
+
+/// A warning for each option of a connection string that is given in vain.
+fn without_effect(uri: &ServerUri) -> Vec<String> {
+    let is_idle = |name: &&str| WITHOUT_EFFECT.iter().any(|idle| idle.eq_ignore_ascii_case(name));
+    let asks = |name: &&str| uri.option(name) != Some("none");
+    let told = |name: &str| {
+        let why = match name.to_ascii_lowercase().as_str() {
+            "compressors" | "zlibcompressionlevel" => "requests are sent as they are",
+            "readpreference" | "readpreferencetags" | "maxstalenessseconds" => {
+                "the primary is asked, or with directConnection=true the host that is named"
+            }
+            _ => "it speaks to the server without the driver's pool",
+        };
+        format!("`{name}` has no effect on a probe: {why}")
+    };
+    uri.names().filter(is_idle).filter(asks).map(told).collect()
 }
 
 /// Asks and shows what was found.
@@ -326,6 +361,23 @@ mod tests {
         assert_eq!(options.mix, Mix::new(0.1, 0.2).expect("shares"));
         assert_eq!((options.duration.as_secs(), options.connect_rate, options.seed), (120, 50, 7));
         assert_eq!(options.told.len(), 9);
+    }
+
+    #[test]
+    fn what_is_given_in_vain_is_told() {
+        let told = |text| without_effect(&ServerUri::parse(text).expect("parsed"));
+        let idle = told("mongodb://a/?Compressors=zstd&w=1&maxPoolSize=5&readPreference=secondary");
+        assert_eq!(idle.len(), 3, "{idle:?}");
+        assert_eq!(
+            idle[0],
+            "`Compressors` has no effect on a probe: requests are sent as they are"
+        );
+        assert!(told("mongodb://a/?compressors=none&connectTimeoutMS=5").is_empty());
+        let warnings = std::cell::RefCell::new(Vec::new());
+        let line = Line::parse_from(["probe", "--compressors", "snappy"]);
+        let warn = |text: &str| warnings.borrow_mut().push(text.to_owned());
+        line.probe.to_options(&warn).expect("it goes on");
+        assert!(warnings.into_inner()[0].starts_with("`compressors` has no effect"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind};
 use crate::limits::{CONNECT_TIMEOUT, PROBE_ANSWER_WITHIN};
 use crate::probe::wire::login::Login;
 use crate::probe::wire::tls::Encryption;
-use crate::probe::wire::{Failure, Link, reason, whole};
+use crate::probe::wire::{CLOSED, Failure, Link, reason, whole};
 use crate::target::mongo::uri::{ServerUri, without};
 use crate::target::mongo::{driver_options, hint_of_outage};
 
@@ -27,6 +27,8 @@ pub struct Server {
     hosts: Vec<Address>,
     /// The host that took the last connection.
     current: Mutex<Address>,
+    /// The replica set that is meant, where the connection string names it.
+    set_name: Option<String>,
     /// Whether that host is meant and no other, whatever it is in its replica set.
     is_direct: bool,
     encryption: Option<Encryption>,
@@ -60,6 +62,7 @@ impl Server {
         Ok(Self {
             current: Mutex::new(first.unwrap_or_else(|| ("localhost".to_owned(), PORT))),
             hosts,
+            set_name: options.repl_set_name.clone(),
             is_direct: options.direct_connection.unwrap_or(false),
             encryption,
             login: Login::of(options.credential.as_ref())?,
@@ -113,6 +116,7 @@ impl Server {
         let mut link = opened.map_err(|_| late())??;
         let within = PROBE_ANSWER_WITHIN;
         let greeting = link.ask_owned(&self.greeting(), within).await.map_err(of_set_up)?;
+        self.check_set(&greeting)?;
         let role = self.role(&greeting);
         if matches!(role, Role::Usable) {
             self.login.through(&mut link, &greeting, within).await.map_err(of_set_up)?;
@@ -149,6 +153,18 @@ impl Server {
         greeting
     }
 
+    /// Refuses a host of another replica set than the one that is meant, as the driver does.
+    fn check_set(&self, greeting: &RawDocument) -> Result<(), Failure> {
+        let name = greeting.get_str("setName").ok();
+        match &self.set_name {
+            Some(wanted) if name != Some(wanted) => Err(Failure::Connect(match name {
+                Some(name) => format!("it is of the replica set `{name}`, not of `{wanted}`"),
+                None => format!("it is not, or not yet, of the replica set `{wanted}`"),
+            })),
+            _ => Ok(()),
+        }
+    }
+
     fn role(&self, greeting: &RawDocument) -> Role {
         let says = |field: &str| greeting.get_bool(field).unwrap_or(false);
         let is_router = greeting.get_str("msg").is_ok_and(|msg| msg == "isdbgrid");
@@ -170,6 +186,8 @@ impl Server {
                  looked for in that database alone",
             ),
             Failure::Connect(why) | Failure::Lost(why) => {
+                // The driver's word for it, from which the hint is chosen.
+                let why = if why == CLOSED { "end of file" } else { why };
                 error.hint(hint_of_outage(why, &self.uri))
             }
             Failure::Server { code: 13, .. } => {
@@ -204,7 +222,7 @@ fn explained(error: &std::io::Error) -> String {
             "{why}: all local ports to this address are taken; \
              net.ipv4.ip_local_port_range says how many there are"
         ),
-        _ if why.contains("too many open files") => format!("{why}: `ulimit -n` says how many"),
+        _ if why.starts_with("too many open files") => format!("{why}: `ulimit -n` says how many"),
         _ => why,
     }
 }

@@ -15,7 +15,7 @@ use crate::report::text::probe as text;
 /// Points of a fitted curve, close enough to look round.
 const CURVE_POINTS: u32 = 120;
 
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 14] = [
     "Open",
     "Seen by the server",
     "Asked/s",
@@ -27,6 +27,7 @@ const COLUMNS: [&str; 13] = [
     "Longest",
     "Service p50",
     "Service p99",
+    "Failed",
     "Misses",
     "Errors",
 ];
@@ -194,7 +195,8 @@ fn steps(report: &ProbeReport) -> Markup {
         }
         p.quiet {
             "A service time counts from sending a request, a latency from the moment it was due, "
-            "so that requests that had to wait for others count as late."
+            "so that requests that had to wait for others count as late. Those that had no answer "
+            "count with the time they had waited" (text::left_out(report)) "."
         }
     }
 }
@@ -215,6 +217,7 @@ fn cells(step: &ProbeStep) -> Vec<Cell> {
         time(corrected.max_seconds),
         time(service.p50_seconds),
         time(service.p99_seconds),
+        number(step.failed),
         number(step.misses),
         number(step.failures()),
     ]
