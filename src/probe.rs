@@ -159,8 +159,8 @@ pub async fn run(
 ) -> Result<ProbeReport, Error> {
     let began = Instant::now();
     files::allow(options.ramp.most())?;
-    let begun = begin(&server, &options.namespace);
-    let (control, target, lookup) = unless_stopped(stop, begun).await?;
+    let looked = begin(&server, &options.namespace);
+    let (control, target, lookup) = unless_stopped(stop, looked).await?;
     let load = load_of(options, lookup.ids());
     let (pace, mix) = (options.pace, options.mix);
     let door = Door::new(options.connect_rate);
@@ -298,9 +298,9 @@ impl Run<'_> {
         let wanted = connections as usize;
         self.readers.truncate(wanted);
         let is_first = self.readers.is_empty();
-        let lost = |(_, reader): &(usize, &Reader)| reader.link.is_none();
-        let lost = self.readers.iter().enumerate().filter(lost);
-        let mut vacant: Vec<usize> = lost.map(|(place, _)| place).collect();
+        let places = self.readers.iter().enumerate();
+        let places = places.filter(|(_, reader)| reader.link.is_none());
+        let mut vacant: Vec<usize> = places.map(|(place, _)| place).collect();
         let mut opening = JoinSet::new();
         for _ in self.readers.len() - vacant.len()..wanted {
             let shared = Arc::clone(&self.shared);
@@ -320,12 +320,11 @@ impl Run<'_> {
                 failures.failed(failure);
             }
             last = failed.into_iter().last().or(last);
-            match vacant.pop().and_then(|place| self.readers.get_mut(place)) {
-                Some(reader) => reader.link = link,
-                None => {
-                    let number = self.readers.len() as u64;
-                    self.readers.push(Reader::new(link, self.options.seed, number));
-                }
+            let number = self.readers.len() as u64;
+            if let Some(reader) = vacant.pop().and_then(|place| self.readers.get_mut(place)) {
+                reader.link = link;
+            } else {
+                self.readers.push(Reader::new(link, self.options.seed, number));
             }
             if told_at.elapsed() >= PROBE_TELL_INTERVAL {
                 told_at = Instant::now();

@@ -83,6 +83,7 @@ pub struct ProbeArgs {
     /// In how many steps the ramp rises, each the same factor above the one before
     #[arg(long, value_name = "N", default_value_t = PROBE_STEPS, help_heading = "Load")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(PROBE_STEPS_MAX)))]
+    #[arg(requires = "ramp")]
     steps: u32,
 
     /// How long all steps are held together, such as 60s or 10m; setting up connections comes on
@@ -92,19 +93,22 @@ pub struct ProbeArgs {
 
     /// So many requests a second of each connection [default: as many as it can]
     #[arg(long, value_name = "RATE", help_heading = "Load")]
+    #[arg(value_parser = number, allow_negative_numbers = true)]
     rate_per_connection: Option<f64>,
 
     /// Move each request within this share of the time between two
     #[arg(long, value_name = "SHARE", default_value_t = PROBE_JITTER, help_heading = "Load")]
-    #[arg(requires = "rate_per_connection")]
+    #[arg(requires = "rate_per_connection", value_parser = number, allow_negative_numbers = true)]
     jitter: f64,
 
     /// The share of requests that insert a new document, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Load")]
+    #[arg(value_parser = number, allow_negative_numbers = true)]
     insert: f64,
 
     /// The share of requests that change a document, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Load")]
+    #[arg(value_parser = number, allow_negative_numbers = true)]
     update: f64,
 
     /// How many new connections are set up in a second
@@ -163,6 +167,10 @@ fn connections(text: &str) -> Result<u32, String> {
     }
 }
 
+fn number(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "a number such as 10 or 0.2 is needed".to_owned())
+}
+
 fn ramp(text: &str) -> Result<(u32, u32), String> {
     let (first, last) = text
         .split_once("..")
@@ -182,7 +190,9 @@ impl ProbeArgs {
         }
         let around = Surroundings { positional, database: None, input: StandardInput::Free, warn };
         let server = self.connection.server(around)?;
-        without_effect(&server.uri).iter().for_each(|text| warn(text));
+        for text in without_effect(&server.uri) {
+            warn(&text);
+        }
         let ramp = match self.ramp {
             Some((first, last)) => Ramp::between(first, last, self.steps)?,
             None => Ramp::flat(self.connections.unwrap_or(PROBE_CONNECTIONS)),
@@ -267,9 +277,10 @@ fn without_effect(uri: &ServerUri) -> Vec<String> {
 /// Asks and shows what was found.
 pub(super) async fn run(args: ProbeArgs) -> Result<ExitStatus, Error> {
     let (uri, options) = args.to_options(&|text| output::say(&format!("warning: {text}")))?;
-    args.reports.check()?;
+    let checked = args.reports.check();
+    checked.map_err(|error| error.hint("give --report a file in a folder that exists"))?;
     let stop = Stop::new();
-    signals::listen(stop.clone(), Voice::Restorm, output::say);
+    signals::listen(stop.clone(), Voice::Probe, output::say);
     let tell = |news: &News| {
         if !args.quiet {
             output::say(&line(news));
@@ -390,6 +401,7 @@ mod tests {
             "--ramp 0..5",
             "--jitter 0.1",
             "--rate-per-connection 0",
+            "--steps 3",
             "--insert 0.6 --update 0.6",
             "--duration 0",
             "--collection orders",
@@ -398,6 +410,18 @@ mod tests {
             "mongodb://x mongodb://y",
         ] {
             assert!(options(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_told_as_such() {
+        for (line, says) in [
+            ("--rate-per-connection fast", "a number such as 10 or 0.2 is needed"),
+            ("--rate-per-connection -5", "-5 requests a second cannot be paced"),
+            ("--insert -0.5", "from 0 to 1"),
+        ] {
+            let error = options(line).expect_err(line);
+            assert!(error.contains(says), "{error}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bson::{RawDocument, RawDocumentBuf, rawdoc};
-use mongodb::options::{ClientOptions, ServerAddress, Tls};
+use mongodb::options::{Acknowledgment, ClientOptions, ServerAddress, Tls};
 use tokio::net::TcpStream;
 
 use crate::error::{Error, ErrorKind};
@@ -18,6 +18,9 @@ use crate::target::mongo::{driver_options, hint_of_outage};
 
 /// The port of a server that does not say one.
 const PORT: u16 = 27_017;
+
+/// What is said of a set without a primary.
+const NO_PRIMARY: &str = "the replica set has no primary";
 
 /// A host and a port.
 type Address = (String, u16);
@@ -67,7 +70,7 @@ impl Server {
             encryption,
             login: Login::of(options.credential.as_ref())?,
             connect_within: options.connect_timeout.unwrap_or(CONNECT_TIMEOUT),
-            write_concern: write_concern(&options),
+            write_concern: write_concern(&options)?,
             uri,
         })
     }
@@ -100,7 +103,7 @@ impl Server {
                 }
                 Ok((_, Role::Secondary(primary))) => {
                     next = primary;
-                    failure = Some(Failure::Connect("the set has no primary".to_owned()));
+                    failure = Some(Failure::Connect(NO_PRIMARY.to_owned()));
                 }
                 Err(error @ Failure::Login(_)) => return Err(error),
                 Err(error) => failure = Some(error),
@@ -158,8 +161,8 @@ impl Server {
         let name = greeting.get_str("setName").ok();
         match &self.set_name {
             Some(wanted) if name != Some(wanted) => Err(Failure::Connect(match name {
-                Some(name) => format!("it is of the replica set `{name}`, not of `{wanted}`"),
-                None => format!("it is not, or not yet, of the replica set `{wanted}`"),
+                Some(name) => format!("the host is of the replica set `{name}`, not of `{wanted}`"),
+                None => format!("the host is not of the replica set `{wanted}`"),
             })),
             _ => Ok(()),
         }
@@ -185,6 +188,12 @@ impl Server {
                 "check user, password and authSource (--authentication-database); the user is \
                  looked for in that database alone",
             ),
+            Failure::Connect(why) if why == NO_PRIMARY => error.hint(
+                "wait until one is elected, or ask a member alone with directConnection=true",
+            ),
+            Failure::Connect(why) if why.contains("of the replica set") => {
+                error.hint("give the set's name as replicaSet in the connection string, or none")
+            }
             Failure::Connect(why) | Failure::Lost(why) => {
                 // The driver's word for it, from which the hint is chosen.
                 let why = if why == CLOSED { "end of file" } else { why };
@@ -227,11 +236,17 @@ fn explained(error: &std::io::Error) -> String {
     }
 }
 
-fn write_concern(options: &ClientOptions) -> Option<RawDocumentBuf> {
-    let concern = options.write_concern.as_ref()?;
-    let document = bson::serialize_to_raw_document_buf(concern).ok()?;
+fn write_concern(options: &ClientOptions) -> Result<Option<RawDocumentBuf>, Error> {
+    let Some(concern) = &options.write_concern else { return Ok(None) };
+    if concern.w == Some(Acknowledgment::Nodes(0)) {
+        let message = "writes that are not acknowledged cannot be counted";
+        return Err(
+            Error::new(ErrorKind::Usage, message).hint("leave w=0 out of the connection string")
+        );
+    }
+    let document = bson::serialize_to_raw_document_buf(concern).ok();
     // An empty one is none.
-    document.iter().next().is_some().then_some(document)
+    Ok(document.filter(|document| document.iter().next().is_some()))
 }
 
 fn address(address: &ServerAddress) -> Result<Address, Error> {
@@ -301,6 +316,7 @@ mod tests {
         assert!(!format!("{server:?}").contains("secret"));
         assert!(!server.is_direct && server.encryption.is_none());
         assert!(find("mongodb://a/?w=2").await.expect("found").write_concern().is_some());
+        assert!(find("mongodb://a/?w=0").await.expect_err("refused").contains("acknowledged"));
         assert!(find("mongodb://a/").await.expect("found").write_concern().is_none());
     }
 

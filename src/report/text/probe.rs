@@ -155,7 +155,9 @@ pub(in crate::report) fn left_out(report: &ProbeReport) -> String {
 /// What an exit status means for a probe.
 pub fn meaning(status: ExitStatus) -> &'static str {
     match status {
-        ExitStatus::Restored => "all steps were held, and every request found its document",
+        ExitStatus::Restored => {
+            "all steps were held, and every request that was sent found its document"
+        }
         ExitStatus::Failures => {
             "all steps were held, and some requests or connections failed or had no answer"
         }
