@@ -83,7 +83,7 @@ pub struct ProbeArgs {
     /// In how many steps the ramp rises, each the same factor above the one before
     #[arg(long, value_name = "N", default_value_t = PROBE_STEPS, help_heading = "Load")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(PROBE_STEPS_MAX)))]
-    #[arg(requires = "ramp")]
+    #[arg(requires = "ramp", conflicts_with = "connections")]
     steps: u32,
 
     /// How long all steps are held together, such as 60s or 10m; setting up connections comes on
@@ -402,6 +402,7 @@ mod tests {
             "--jitter 0.1",
             "--rate-per-connection 0",
             "--steps 3",
+            "--steps 3 --connections 5",
             "--insert 0.6 --update 0.6",
             "--duration 0",
             "--collection orders",

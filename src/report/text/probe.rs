@@ -221,7 +221,7 @@ impl Summary {
 
     /// The latencies of the last step as a client without a schedule would have seen them.
     fn service(&mut self, report: &ProbeReport) {
-        if let Some(step) = report.steps.last() {
+        if let Some(step) = report.steps.last().filter(|step| step.service.count > 0) {
             let text = format!(
                 "p50 {}, p99 {}, longest {} in the last step, from sending to the answer",
                 latency(step.service.p50_seconds),
@@ -261,7 +261,9 @@ pub(in crate::report) fn no_knee(report: &ProbeReport) -> &'static str {
 
 fn row(step: &ProbeStep) -> [String; 10] {
     let latencies = &step.latency;
-    let time = |seconds: f64| latency(seconds);
+    // Where nothing has a latency, none of zero is claimed.
+    let is_any = latencies.count > 0;
+    let time = |seconds: f64| if is_any { latency(seconds) } else { "-".to_owned() };
     [
         count(step.connections.into()),
         step.asked_per_second.map_or_else(|| "-".to_owned(), whole),
@@ -333,6 +335,17 @@ mod tests {
         );
         assert!(text.contains("2,000 connections with 19,950 reads/s came within"), "{text}");
         assert!(text.ends_with("130: interrupted; the steps so far are reported\n"), "{text}");
+    }
+
+    #[test]
+    fn requests_that_all_failed_took_no_time_of_zero() {
+        let mut report = samples::paced();
+        let last = report.steps.last_mut().expect("a step");
+        (last.latency, last.service) = Default::default();
+        let text = probed(&report, &STYLE);
+        let row = text.lines().find(|line| line.starts_with("  4,000 ")).expect("a row");
+        assert_eq!(row.matches(" -").count(), 5, "{row}");
+        assert!(!text.contains("service"), "{text}");
     }
 
     #[test]
