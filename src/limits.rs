@@ -432,6 +432,10 @@ pub const PROBE_JITTER: f64 = 0.2;
 /// queue of thousands of requests takes.
 pub const PROBE_ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
+/// How long a step waits, after its end, for the answers to what was sent before: far longer than a
+/// request takes where a server keeps up, and short enough that Ctrl-C is felt to end the probe.
+pub const PROBE_DRAIN: Duration = Duration::from_secs(1);
+
 /// How long looking at a collection may take; a random sample of a large one reads much of it.
 pub const PROBE_LOOK_WITHIN: Duration = Duration::from_secs(600);
 

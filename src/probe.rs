@@ -22,9 +22,9 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
-use crate::limits::{PROBE_BACKOFF, PROBE_CONNECT_ATTEMPTS, PROBE_TELL_INTERVAL};
+use crate::limits::{PROBE_BACKOFF, PROBE_CONNECT_ATTEMPTS, PROBE_DRAIN, PROBE_TELL_INTERVAL};
 use crate::load::Stop;
 use crate::namespace::Namespace;
 use crate::report::probe::{
@@ -42,7 +42,7 @@ pub use pace::{Pace, Rate};
 pub use ramp::Ramp;
 pub use server::Server;
 
-/// How often a step looks whether somebody asked for its end.
+/// How often it is looked whether somebody asked for the end.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What is asked, how often, and by how many.
@@ -99,12 +99,51 @@ pub enum Glance {
 ///
 /// # Errors
 ///
-/// Where the server cannot be used or does not tell.
-pub async fn documents(server: &Server, namespace: &Namespace) -> Result<u64, Error> {
-    let mut link = server.connect().await.map_err(|failure| server.unusable(&failure))?;
-    let counted = lookup::count(&mut link, namespace).await;
-    let counted = counted.map_err(|failure| server.unusable(&failure).of(namespace))?;
-    Ok(u64::try_from(counted).unwrap_or(0))
+/// Where the server cannot be used or does not tell, or somebody asks for the end.
+pub async fn documents(server: &Server, namespace: &Namespace, stop: &Stop) -> Result<u64, Error> {
+    let counted = async {
+        let mut link = server.connect().await.map_err(|failure| server.unusable(&failure))?;
+        let counted = lookup::count(&mut link, namespace).await;
+        let counted = counted.map_err(|failure| server.unusable(&failure).of(namespace))?;
+        Ok(u64::try_from(counted).unwrap_or(0))
+    };
+    unless_stopped(stop, counted).await
+}
+
+/// What comes of this, unless somebody asks for the end before.
+async fn unless_stopped<T>(
+    stop: &Stop,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    tokio::select! {
+        done = work => done,
+        () = requested(stop) => {
+            let message = "the end was asked for before anything else was";
+            Err(Error::new(ErrorKind::Interrupted, message))
+        }
+    }
+}
+
+/// Waits until somebody asks for the end.
+async fn requested(stop: &Stop) {
+    while !stop.is_requested() {
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+}
+
+/// Connects, and looks at the server and its collection.
+async fn begin(
+    server: &Server,
+    namespace: &Namespace,
+) -> Result<(Link, TargetFacts, Lookup), Error> {
+    let mut control = server.connect().await.map_err(|failure| server.unusable(&failure))?;
+    let version = server::version(&mut control).await;
+    let target = TargetFacts { description: server.description(), server_version: version };
+    let concern = server.write_concern().cloned();
+    let found = Lookup::find(&mut control, namespace, concern).await;
+    let found = found.map_err(|failure| server.unusable(&failure).of(namespace))?;
+    let lookup = found.ok_or_else(|| lookup::nothing_there(namespace))?;
+    Ok((control, target, lookup))
 }
 
 /// Runs all steps, or those before somebody asked for the end.
@@ -120,13 +159,8 @@ pub async fn run(
 ) -> Result<ProbeReport, Error> {
     let began = Instant::now();
     files::allow(options.ramp.most())?;
-    let mut control = server.connect().await.map_err(|failure| server.unusable(&failure))?;
-    let version = server::version(&mut control).await;
-    let target = TargetFacts { description: server.description(), server_version: version };
-    let concern = server.write_concern().cloned();
-    let found = Lookup::find(&mut control, &options.namespace, concern).await;
-    let found = found.map_err(|failure| server.unusable(&failure).of(&options.namespace))?;
-    let lookup = found.ok_or_else(|| lookup::nothing_there(&options.namespace))?;
+    let looked = begin(&server, &options.namespace);
+    let (control, target, lookup) = unless_stopped(stop, looked).await?;
     let load = load_of(options, lookup.ids());
     let (pace, mix) = (options.pace, options.mix);
     let door = Door::new(options.connect_rate);
@@ -156,7 +190,8 @@ pub async fn run(
 }
 
 fn status(steps: &[ProbeStep], is_cut: bool) -> ExitStatus {
-    let has_failed = |step: &ProbeStep| step.failures() > 0 || step.misses > 0;
+    let has_failed =
+        |step: &ProbeStep| step.failures() > 0 || step.misses > 0 || step.unanswered > 0;
     if is_cut {
         ExitStatus::Interrupted
     } else if steps.iter().any(has_failed) {
@@ -262,9 +297,12 @@ impl Run<'_> {
         let began = Instant::now();
         let wanted = connections as usize;
         self.readers.truncate(wanted);
-        let first = self.readers.len();
+        let is_first = self.readers.is_empty();
+        let places = self.readers.iter().enumerate();
+        let places = places.filter(|(_, reader)| reader.link.is_none());
+        let mut vacant: Vec<usize> = places.map(|(place, _)| place).collect();
         let mut opening = JoinSet::new();
-        for _ in first..wanted {
+        for _ in self.readers.len() - vacant.len()..wanted {
             let shared = Arc::clone(&self.shared);
             let stop = self.stop.clone();
             opening.spawn(async move { set_up(&shared, &stop).await });
@@ -272,14 +310,22 @@ impl Run<'_> {
         let mut failures = Account::default();
         let mut last = None;
         let mut told_at = Instant::now();
-        while let Some(opened) = opening.join_next().await {
+        // Those that are not open when somebody asks for the end are left.
+        while let Some(opened) = tokio::select! {
+            opened = opening.join_next() => opened,
+            () = requested(self.stop) => None,
+        } {
             let (link, failed) = opened.unwrap_or((None, Vec::new()));
             for failure in &failed {
                 failures.failed(failure);
             }
             last = failed.into_iter().last().or(last);
             let number = self.readers.len() as u64;
-            self.readers.push(Reader::new(link, self.options.seed, number));
+            if let Some(reader) = vacant.pop().and_then(|place| self.readers.get_mut(place)) {
+                reader.link = link;
+            } else {
+                self.readers.push(Reader::new(link, self.options.seed, number));
+            }
             if told_at.elapsed() >= PROBE_TELL_INTERVAL {
                 told_at = Instant::now();
                 (self.tell)(&Glance::Connecting { open: self.connected(), of: connections });
@@ -287,7 +333,8 @@ impl Run<'_> {
         }
         let connected = self.connected();
         match last {
-            Some(failure) if connected == 0 && !self.stop.is_requested() => {
+            // Later a server that is gone is one that fails: the steps before are worth telling.
+            Some(failure) if is_first && connected == 0 && !self.stop.is_requested() => {
                 Err(self.shared.server.unusable(&failure))
             }
             _ => Ok(SetUp { took: began.elapsed(), connected, failures }),
@@ -320,8 +367,16 @@ impl Run<'_> {
             }
         }
         step.finish();
-        while let Some(reader) = running.join_next().await {
-            self.readers.extend(reader);
+        let drained = async {
+            while let Some(reader) = running.join_next().await {
+                self.readers.extend(reader);
+            }
+        };
+        if tokio::time::timeout(PROBE_DRAIN, drained).await.is_err() {
+            step.close();
+            while let Some(reader) = running.join_next().await {
+                self.readers.extend(reader);
+            }
         }
         step
     }
@@ -345,9 +400,13 @@ impl Run<'_> {
             held_seconds: seconds,
             asked_per_second: is_paced.then(|| per_second(account.due, seconds)),
             achieved_per_second: per_second(account.done.all(), seconds),
+            asked: account.due,
             done: account.done,
             answered_after_end: account.after_end,
+            failed: account.given_up,
+            unanswered: account.unanswered,
             unsent: account.unsent,
+            asked_again: account.asked_again,
             misses: account.misses,
             lost_connections: account.lost,
             reopened_connections: account.reopened,

@@ -12,7 +12,7 @@ use crate::cli::restore::style;
 use crate::cli::resumption::duration;
 use crate::cli::signals::{self, Voice};
 use crate::command::probe::{self, News};
-use crate::command::restore::Stop;
+use crate::command::restore::{ServerUri, Stop};
 use crate::error::{Error, ErrorKind};
 use crate::exit::ExitStatus;
 use crate::limits::{
@@ -28,6 +28,23 @@ use crate::report::{OptionValue, Verbosity, json};
 /// Where documents are asked for unless it is said: where `seed` puts them.
 const COLLECTION: &str = "c00001";
 const DATABASE: &str = "seed";
+
+/// What a connection string may ask of the driver and not of a probe, whose connections are no pool
+/// and send each request as it is, to the primary.
+const WITHOUT_EFFECT: [&str; 12] = [
+    "compressors",
+    "zlibCompressionLevel",
+    "readPreference",
+    "readPreferenceTags",
+    "maxStalenessSeconds",
+    "readConcernLevel",
+    "maxPoolSize",
+    "minPoolSize",
+    "maxIdleTimeMS",
+    "waitQueueTimeoutMS",
+    "serverSelectionTimeoutMS",
+    "socketTimeoutMS",
+];
 
 /// Read documents by their `_id` from thousands of connections
 ///
@@ -66,6 +83,7 @@ pub struct ProbeArgs {
     /// In how many steps the ramp rises, each the same factor above the one before
     #[arg(long, value_name = "N", default_value_t = PROBE_STEPS, help_heading = "Load")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(PROBE_STEPS_MAX)))]
+    #[arg(requires = "ramp", conflicts_with = "connections")]
     steps: u32,
 
     /// How long all steps are held together, such as 60s or 10m; setting up connections comes on
@@ -75,19 +93,22 @@ pub struct ProbeArgs {
 
     /// So many requests a second of each connection [default: as many as it can]
     #[arg(long, value_name = "RATE", help_heading = "Load")]
+    #[arg(value_parser = number, allow_negative_numbers = true)]
     rate_per_connection: Option<f64>,
 
     /// Move each request within this share of the time between two
     #[arg(long, value_name = "SHARE", default_value_t = PROBE_JITTER, help_heading = "Load")]
-    #[arg(requires = "rate_per_connection")]
+    #[arg(requires = "rate_per_connection", value_parser = number, allow_negative_numbers = true)]
     jitter: f64,
 
     /// The share of requests that insert a new document, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Load")]
+    #[arg(value_parser = number, allow_negative_numbers = true)]
     insert: f64,
 
     /// The share of requests that change a document, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Load")]
+    #[arg(value_parser = number, allow_negative_numbers = true)]
     update: f64,
 
     /// How many new connections are set up in a second
@@ -146,6 +167,10 @@ fn connections(text: &str) -> Result<u32, String> {
     }
 }
 
+fn number(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "a number such as 10 or 0.2 is needed".to_owned())
+}
+
 fn ramp(text: &str) -> Result<(u32, u32), String> {
     let (first, last) = text
         .split_once("..")
@@ -165,6 +190,9 @@ impl ProbeArgs {
         }
         let around = Surroundings { positional, database: None, input: StandardInput::Free, warn };
         let server = self.connection.server(around)?;
+        for text in without_effect(&server.uri) {
+            warn(&text);
+        }
         let ramp = match self.ramp {
             Some((first, last)) => Ramp::between(first, last, self.steps)?,
             None => Ramp::flat(self.connections.unwrap_or(PROBE_CONNECTIONS)),
@@ -229,12 +257,30 @@ impl ProbeArgs {
     }
 }
 
+/// A warning for each option of a connection string that is given in vain.
+fn without_effect(uri: &ServerUri) -> Vec<String> {
+    let is_idle = |name: &&str| WITHOUT_EFFECT.iter().any(|idle| idle.eq_ignore_ascii_case(name));
+    let asks = |name: &&str| uri.option(name) != Some("none");
+    let told = |name: &str| {
+        let why = match name.to_ascii_lowercase().as_str() {
+            "compressors" | "zlibcompressionlevel" => "requests are sent as they are",
+            "readpreference" | "readpreferencetags" | "maxstalenessseconds" => {
+                "the primary is asked, or with directConnection=true the host that is named"
+            }
+            _ => "it speaks to the server without the driver's pool",
+        };
+        format!("`{name}` has no effect on a probe: {why}")
+    };
+    uri.names().filter(is_idle).filter(asks).map(told).collect()
+}
+
 /// Asks and shows what was found.
 pub(super) async fn run(args: ProbeArgs) -> Result<ExitStatus, Error> {
     let (uri, options) = args.to_options(&|text| output::say(&format!("warning: {text}")))?;
-    args.reports.check()?;
+    let checked = args.reports.check();
+    checked.map_err(|error| error.hint("give --report a file in a folder that exists"))?;
     let stop = Stop::new();
-    signals::listen(stop.clone(), Voice::Restorm, output::say);
+    signals::listen(stop.clone(), Voice::Probe, output::say);
     let tell = |news: &News| {
         if !args.quiet {
             output::say(&line(news));
@@ -329,6 +375,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_given_in_vain_is_told() {
+        let told = |text| without_effect(&ServerUri::parse(text).expect("parsed"));
+        let idle = told("mongodb://a/?Compressors=zstd&w=1&maxPoolSize=5&readPreference=secondary");
+        assert_eq!(idle.len(), 3, "{idle:?}");
+        assert_eq!(
+            idle[0],
+            "`Compressors` has no effect on a probe: requests are sent as they are"
+        );
+        assert!(told("mongodb://a/?compressors=none&connectTimeoutMS=5").is_empty());
+        let warnings = std::cell::RefCell::new(Vec::new());
+        let line = Line::parse_from(["probe", "--compressors", "snappy"]);
+        let warn = |text: &str| warnings.borrow_mut().push(text.to_owned());
+        line.probe.to_options(&warn).expect("it goes on");
+        assert!(warnings.into_inner()[0].starts_with("`compressors` has no effect"));
+    }
+
+    #[test]
     fn what_cannot_be_is_refused() {
         for line in [
             "--connections 0",
@@ -338,6 +401,8 @@ mod tests {
             "--ramp 0..5",
             "--jitter 0.1",
             "--rate-per-connection 0",
+            "--steps 3",
+            "--steps 3 --connections 5",
             "--insert 0.6 --update 0.6",
             "--duration 0",
             "--collection orders",
@@ -346,6 +411,18 @@ mod tests {
             "mongodb://x mongodb://y",
         ] {
             assert!(options(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_told_as_such() {
+        for (line, says) in [
+            ("--rate-per-connection fast", "a number such as 10 or 0.2 is needed"),
+            ("--rate-per-connection -5", "-5 requests a second cannot be paced"),
+            ("--insert -0.5", "from 0 to 1"),
+        ] {
+            let error = options(line).expect_err(line);
+            assert!(error.contains(says), "{error}");
         }
     }
 

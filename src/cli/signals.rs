@@ -19,6 +19,8 @@ pub(super) enum Voice {
     RestormJson(Instant),
     /// In our own, of a benchmark.
     Bench,
+    /// In our own, of a probe.
+    Probe,
     /// In those of mongorestore.
     Mongorestore,
 }
@@ -32,6 +34,9 @@ impl Voice {
             Self::Bench => {
                 "stopping: ending the run; once more ends the benchmark at once".to_owned()
             }
+            Self::Probe => {
+                "stopping: the report follows; once more ends the probe without it".to_owned()
+            }
             Self::Mongorestore => {
                 format!("signal '{signal}' received; attempting to shut down")
             }
@@ -44,6 +49,7 @@ impl Voice {
                 "aborted; batches in flight are not accounted for".to_owned()
             }
             Self::Bench => "aborted; the samples up to here are kept".to_owned(),
+            Self::Probe => "aborted; nothing is reported".to_owned(),
             Self::Mongorestore => {
                 format!("signal '{signal}' received; forcefully terminating")
             }
@@ -57,13 +63,15 @@ impl Voice {
                 let error = Error::new(ErrorKind::Interrupted, text);
                 Speaker::Json(began).refuse(&error, self.aborted());
             }
-            Self::Restorm | Self::Bench | Self::Mongorestore => output::say(text),
+            Self::Restorm | Self::Bench | Self::Probe | Self::Mongorestore => output::say(text),
         }
     }
 
     fn aborted(self) -> ExitStatus {
         match self {
-            Self::Restorm | Self::RestormJson(_) | Self::Bench => ExitStatus::Interrupted,
+            Self::Restorm | Self::RestormJson(_) | Self::Bench | Self::Probe => {
+                ExitStatus::Interrupted
+            }
             Self::Mongorestore => ExitStatus::Stopped,
         }
     }

@@ -41,7 +41,7 @@ pub async fn run(
 ) -> Result<ProbeReport, Error> {
     let server = Server::find(uri).await?;
     if let Some(documents) = seed_documents {
-        let there = probe::documents(&server, &options.namespace).await?;
+        let there = probe::documents(&server, &options.namespace, stop).await?;
         if there > 0 {
             let there = counted(there, "document", "documents");
             let note = format!("{} holds {there} and is not filled", options.namespace);

@@ -28,10 +28,17 @@ pub(super) struct Account {
     pub(super) after_end: u64,
     /// Reads and updates whose document was not there.
     pub(super) misses: u64,
-    /// Due before the step's end.
+    /// Due before the step's end: each of them is in one of `done`, `after_end`, `given_up`,
+    /// `unanswered` and `unsent`.
     pub(super) due: u64,
     /// Due before the step's end and never sent.
     pub(super) unsent: u64,
+    /// Sent, and without an answer when nobody waited for it any more.
+    pub(super) unanswered: u64,
+    /// Reads that were sent once more, because their connection broke.
+    pub(super) asked_again: u64,
+    /// Requests that failed for good. They have no latency.
+    pub(super) given_up: u64,
     /// Requests and attempts to connect that failed, by their kind.
     errors: BTreeMap<String, ProbeError>,
     /// Connections that were lost.
@@ -66,6 +73,13 @@ impl Account {
         self.due += 1;
         self.unsent += 1;
         self.latency.add(end.saturating_sub(intended));
+    }
+
+    /// Takes a request in that was sent and has no answer: it has waited until now, and would have
+    /// waited longer.
+    pub(super) fn unanswered(&mut self, intended: Duration, now: Duration) {
+        self.unanswered += 1;
+        self.latency.add(now.saturating_sub(intended));
     }
 
     /// Takes a failure in.
@@ -126,6 +140,15 @@ mod tests {
         account.unsent(Duration::from_secs(2), Duration::from_secs(10));
         assert_eq!((account.due, account.unsent), (1, 1));
         assert!((account.latency.quantiles().max_seconds - 8.0).abs() < 1e-9);
+        assert_eq!(account.service.count(), 0);
+    }
+
+    #[test]
+    fn what_has_no_answer_has_waited_as_long_as_that() {
+        let mut account = Account::default();
+        account.unanswered(Duration::from_secs(2), Duration::from_secs(12));
+        assert_eq!((account.unanswered, account.latency.count()), (1, 1));
+        assert!((account.latency.quantiles().max_seconds - 10.0).abs() < 1e-9);
         assert_eq!(account.service.count(), 0);
     }
 

@@ -66,14 +66,14 @@ pub(super) enum Schedule {
     Whenever,
     /// At these moments.
     Fixed {
-        /// The time between two requests, in seconds.
-        interval: f64,
+        /// Requests a second.
+        per_second: f64,
         /// How far each is moved at most, to both sides together, in seconds.
         spread: f64,
         /// Where in the first interval the first request lies, in seconds.
         phase: f64,
         /// How many moments have been given.
-        given: u32,
+        given: u64,
     },
 }
 
@@ -84,16 +84,19 @@ impl Pace {
         let Self::Rate(rate) = self else { return Schedule::Whenever };
         let interval = 1.0 / rate.per_second;
         let phase = random.unit() * interval;
-        Schedule::Fixed { interval, spread: rate.jitter * interval, phase, given: 0 }
+        let spread = rate.jitter * interval;
+        Schedule::Fixed { per_second: rate.per_second, spread, phase, given: 0 }
     }
 }
 
 impl Schedule {
     /// The next moment; `now` where nothing is scheduled.
     pub(super) fn next(&mut self, now: Duration, random: &mut SplitMix64) -> Duration {
-        let Self::Fixed { interval, spread, phase, given } = self else { return now };
+        let Self::Fixed { per_second, spread, phase, given } = self else { return now };
         let moved = (random.unit() - 0.5) * *spread;
-        let at = *phase + *interval * f64::from(*given) + moved;
+        // Each moment is reckoned from the beginning, so that errors do not add up.
+        #[expect(clippy::cast_precision_loss, reason = "2^53 requests take centuries at any rate")]
+        let at = *phase + *given as f64 / *per_second + moved;
         *given = given.saturating_add(1);
         Duration::from_secs_f64(at.max(0.0))
     }
@@ -128,6 +131,23 @@ mod tests {
         let mut late = Pace::Rate(rate).schedule(&mut random);
         let first = late.next(Duration::from_secs(60), &mut random);
         assert!((first.as_secs_f64() - found[0]).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_schedule_stays_exact_after_days() {
+        let rate = Rate::new(20_000.0, 0.0).expect("a rate");
+        let mut random = SplitMix64::new(1);
+        let mut schedule = Pace::Rate(rate).schedule(&mut random);
+        let first = schedule.next(Duration::ZERO, &mut random);
+        let Schedule::Fixed { given, .. } = &mut schedule else { panic!("it has a rate") };
+        // More than 32 bits hold: three days and a half.
+        *given = 6_000_000_000;
+        for number in 0..4_u32 {
+            let expected =
+                first + Duration::from_secs(300_000) + Duration::from_micros(50) * number;
+            let found = schedule.next(Duration::ZERO, &mut random);
+            assert!(found.abs_diff(expected) <= Duration::from_nanos(1), "{found:?} {expected:?}");
+        }
     }
 
     #[test]

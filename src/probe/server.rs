@@ -5,19 +5,22 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bson::{RawDocument, RawDocumentBuf, rawdoc};
-use mongodb::options::{ClientOptions, ServerAddress, Tls};
+use mongodb::options::{Acknowledgment, ClientOptions, ServerAddress, Tls};
 use tokio::net::TcpStream;
 
 use crate::error::{Error, ErrorKind};
 use crate::limits::{CONNECT_TIMEOUT, PROBE_ANSWER_WITHIN};
 use crate::probe::wire::login::Login;
 use crate::probe::wire::tls::Encryption;
-use crate::probe::wire::{Failure, Link, reason, whole};
+use crate::probe::wire::{CLOSED, Failure, Link, reason, whole};
 use crate::target::mongo::uri::{ServerUri, without};
 use crate::target::mongo::{driver_options, hint_of_outage};
 
 /// The port of a server that does not say one.
 const PORT: u16 = 27_017;
+
+/// What is said of a set without a primary.
+const NO_PRIMARY: &str = "the replica set has no primary";
 
 /// A host and a port.
 type Address = (String, u16);
@@ -27,6 +30,8 @@ pub struct Server {
     hosts: Vec<Address>,
     /// The host that took the last connection.
     current: Mutex<Address>,
+    /// The replica set that is meant, where the connection string names it.
+    set_name: Option<String>,
     /// Whether that host is meant and no other, whatever it is in its replica set.
     is_direct: bool,
     encryption: Option<Encryption>,
@@ -60,11 +65,12 @@ impl Server {
         Ok(Self {
             current: Mutex::new(first.unwrap_or_else(|| ("localhost".to_owned(), PORT))),
             hosts,
+            set_name: options.repl_set_name.clone(),
             is_direct: options.direct_connection.unwrap_or(false),
             encryption,
             login: Login::of(options.credential.as_ref())?,
             connect_within: options.connect_timeout.unwrap_or(CONNECT_TIMEOUT),
-            write_concern: write_concern(&options),
+            write_concern: write_concern(&options)?,
             uri,
         })
     }
@@ -97,7 +103,7 @@ impl Server {
                 }
                 Ok((_, Role::Secondary(primary))) => {
                     next = primary;
-                    failure = Some(Failure::Connect("the set has no primary".to_owned()));
+                    failure = Some(Failure::Connect(NO_PRIMARY.to_owned()));
                 }
                 Err(error @ Failure::Login(_)) => return Err(error),
                 Err(error) => failure = Some(error),
@@ -113,6 +119,7 @@ impl Server {
         let mut link = opened.map_err(|_| late())??;
         let within = PROBE_ANSWER_WITHIN;
         let greeting = link.ask_owned(&self.greeting(), within).await.map_err(of_set_up)?;
+        self.check_set(&greeting)?;
         let role = self.role(&greeting);
         if matches!(role, Role::Usable) {
             self.login.through(&mut link, &greeting, within).await.map_err(of_set_up)?;
@@ -149,6 +156,18 @@ impl Server {
         greeting
     }
 
+    /// Refuses a host of another replica set than the one that is meant, as the driver does.
+    fn check_set(&self, greeting: &RawDocument) -> Result<(), Failure> {
+        let name = greeting.get_str("setName").ok();
+        match &self.set_name {
+            Some(wanted) if name != Some(wanted) => Err(Failure::Connect(match name {
+                Some(name) => format!("the host is of the replica set `{name}`, not of `{wanted}`"),
+                None => format!("the host is not of the replica set `{wanted}`"),
+            })),
+            _ => Ok(()),
+        }
+    }
+
     fn role(&self, greeting: &RawDocument) -> Role {
         let says = |field: &str| greeting.get_bool(field).unwrap_or(false);
         let is_router = greeting.get_str("msg").is_ok_and(|msg| msg == "isdbgrid");
@@ -169,7 +188,15 @@ impl Server {
                 "check user, password and authSource (--authentication-database); the user is \
                  looked for in that database alone",
             ),
+            Failure::Connect(why) if why == NO_PRIMARY => error.hint(
+                "wait until one is elected, or ask a member alone with directConnection=true",
+            ),
+            Failure::Connect(why) if why.contains("of the replica set") => {
+                error.hint("give the set's name as replicaSet in the connection string, or none")
+            }
             Failure::Connect(why) | Failure::Lost(why) => {
+                // The driver's word for it, from which the hint is chosen.
+                let why = if why == CLOSED { "end of file" } else { why };
                 error.hint(hint_of_outage(why, &self.uri))
             }
             Failure::Server { code: 13, .. } => {
@@ -204,16 +231,22 @@ fn explained(error: &std::io::Error) -> String {
             "{why}: all local ports to this address are taken; \
              net.ipv4.ip_local_port_range says how many there are"
         ),
-        _ if why.contains("too many open files") => format!("{why}: `ulimit -n` says how many"),
+        _ if why.starts_with("too many open files") => format!("{why}: `ulimit -n` says how many"),
         _ => why,
     }
 }
 
-fn write_concern(options: &ClientOptions) -> Option<RawDocumentBuf> {
-    let concern = options.write_concern.as_ref()?;
-    let document = bson::serialize_to_raw_document_buf(concern).ok()?;
+fn write_concern(options: &ClientOptions) -> Result<Option<RawDocumentBuf>, Error> {
+    let Some(concern) = &options.write_concern else { return Ok(None) };
+    if concern.w == Some(Acknowledgment::Nodes(0)) {
+        let message = "writes that are not acknowledged cannot be counted";
+        return Err(
+            Error::new(ErrorKind::Usage, message).hint("leave w=0 out of the connection string")
+        );
+    }
+    let document = bson::serialize_to_raw_document_buf(concern).ok();
     // An empty one is none.
-    document.iter().next().is_some().then_some(document)
+    Ok(document.filter(|document| document.iter().next().is_some()))
 }
 
 fn address(address: &ServerAddress) -> Result<Address, Error> {
@@ -283,6 +316,7 @@ mod tests {
         assert!(!format!("{server:?}").contains("secret"));
         assert!(!server.is_direct && server.encryption.is_none());
         assert!(find("mongodb://a/?w=2").await.expect("found").write_concern().is_some());
+        assert!(find("mongodb://a/?w=0").await.expect_err("refused").contains("acknowledged"));
         assert!(find("mongodb://a/").await.expect("found").write_concern().is_none());
     }
 

@@ -33,8 +33,12 @@ const MESSAGE_BYTES_MAX: usize = 48_000_000;
 /// What a connection keeps for its messages, enough for small documents: there are thousands.
 const BUFFER_BYTES: usize = 1024;
 
-/// Codes with which a server says that it, or its role, is about to go: shutdown and step-down.
-const LEAVING: [i64; 6] = [91, 189, 10_107, 11_600, 11_602, 13_435];
+/// Why a connection broke that the server ended in good order.
+pub(super) const CLOSED: &str = "the server closed it";
+
+/// Codes with which a server says that it, or its role, is about to go or is gone: shutdown and
+/// step-down.
+const LEAVING: [i64; 8] = [91, 189, 10_058, 10_107, 11_600, 11_602, 13_435, 13_436];
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,7 +166,7 @@ impl Link {
                 Stream::Encrypted(socket) => socket.read_buf(&mut self.buffer).await,
             };
             if read.map_err(lost)? == 0 {
-                return Err(Failure::Lost("the server closed it".to_owned()));
+                return Err(Failure::Lost(CLOSED.to_owned()));
             }
             match length(&self.buffer)? {
                 Some(length) if self.buffer.len() >= length => return Ok(()),
@@ -173,10 +177,11 @@ impl Link {
     }
 }
 
-/// What the system says, without its number.
+/// What the system says, without its number, to stand within a sentence.
 pub(super) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_lowercase()
+    let mut rest = text.split(" (os error").next().unwrap_or_default().chars();
+    rest.next().into_iter().flat_map(char::to_lowercase).chain(rest.as_str().chars()).collect()
 }
 
 /// Writes a command as a message.

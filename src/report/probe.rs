@@ -129,12 +129,22 @@ pub struct ProbeStep {
     pub asked_per_second: Option<f64>,
     /// Requests a second that were answered within the step.
     pub achieved_per_second: f64,
+    /// Requests that were due: those that were answered in it or after it, that failed, that had no
+    /// answer, and that were not sent.
+    pub asked: u64,
     /// Requests that were answered within the step.
     pub done: Operations,
-    /// Requests that were answered after its end.
+    /// Requests that were answered after its end, in the time that it waits for them.
     pub answered_after_end: u64,
+    /// Requests that failed for good; they have no latency.
+    pub failed: u64,
+    /// Requests that were sent and had no answer in that time; they count in the latencies with the
+    /// time that they had waited.
+    pub unanswered: u64,
     /// Requests that were due and never sent, because the ones before had no answer.
     pub unsent: u64,
+    /// Reads that were sent once more, because their connection broke.
+    pub asked_again: u64,
     /// Reads and updates whose document was not there.
     pub misses: u64,
     /// Connections that were lost.
@@ -143,9 +153,9 @@ pub struct ProbeStep {
     pub reopened_connections: u64,
     /// What failed, the most frequent first.
     pub errors: Vec<ProbeError>,
-    /// From the moment a request was due to its answer, corrected for coordinated omission.
+    /// From the moment a request was first due to its answer, corrected for coordinated omission.
     pub latency: Quantiles,
-    /// From sending a request to its answer.
+    /// From sending a request, the last time, to its answer.
     pub service: Quantiles,
 }
 

@@ -46,6 +46,8 @@ mod passing;
 mod preflight;
 mod preserve_uuid;
 mod probe;
+mod probe_tls;
+mod probe_trouble;
 mod recompression;
 mod rejects;
 mod replica_set;

@@ -11,19 +11,28 @@ use crate::support::{Server, runtime};
 const SCHEMA: &str = include_str!("../../docs/probe.schema.json");
 
 /// Runs `restorm probe` with these words; returns what it said and its report.
-fn probe(uri: &str, line: &str, status: i32) -> (Finished, Value) {
+pub(crate) fn probe(uri: &str, line: &str, status: i32) -> (Finished, Value) {
     let program = Program::restorm(&["probe", "--json", "--uri", uri]);
     judged(program.args(&line.split_whitespace().collect::<Vec<_>>()).run(), status)
 }
 
-/// The report of a probe that ended, which follows its schema.
-fn judged(finished: Finished, status: i32) -> (Finished, Value) {
+/// The report of a probe that ended, which follows its schema and whose counts are balanced.
+pub(crate) fn judged(finished: Finished, status: i32) -> (Finished, Value) {
     assert_eq!(finished.status, Some(status), "{}", finished.stderr);
     let report: Value = serde_json::from_str(&finished.stdout).expect("a report");
     let schema: Value = serde_json::from_str(SCHEMA).expect("the schema is JSON");
     let validator = jsonschema::validator_for(&schema).expect("the schema compiles");
     let errors: Vec<_> = validator.iter_errors(&report).map(|error| error.to_string()).collect();
     assert_eq!(errors, [""; 0], "{report:#}");
+    for step in report["steps"].as_array().expect("steps") {
+        let count = |name: &str| step.pointer(name).and_then(Value::as_u64).expect("a count");
+        let sum = |names: &[&str]| names.iter().map(|name| count(name)).sum::<u64>();
+        let done = sum(&["/done/reads", "/done/inserts", "/done/updates", "/answered_after_end"]);
+        let open = sum(&["/unanswered", "/unsent"]);
+        assert_eq!(count("/asked"), done + count("/failed") + open, "{step:#}");
+        assert_eq!(count("/latency/count"), done + open, "{step:#}");
+        assert_eq!(count("/service/count"), done, "{step:#}");
+    }
     (finished, report)
 }
 

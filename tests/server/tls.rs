@@ -15,7 +15,7 @@ use tempfile::TempDir;
 const KEY_PASSWORD: &str = "k3y p@ss";
 
 /// A CA and what it has signed, as PEM files.
-struct Certificates {
+pub(crate) struct Certificates {
     folder: TempDir,
 }
 
@@ -29,7 +29,7 @@ fn named(organization: &str, name: &str, hosts: &[&str]) -> CertificateParams {
 }
 
 impl Certificates {
-    fn make() -> Self {
+    pub(crate) fn make() -> Self {
         let made = Self { folder: tempfile::tempdir().expect("a folder") };
         let issuer = issuer("Authority");
         made.write("ca.pem", &issuer.pem());
@@ -63,7 +63,7 @@ impl Certificates {
         self.folder.path().join(name)
     }
 
-    fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         self.path(name).display().to_string()
     }
 }
@@ -79,14 +79,14 @@ fn issuer_of_others() -> CertifiedIssuer<'static, KeyPair> {
 }
 
 /// A server that requires TLS, with this certificate.
-fn server(certificates: &Certificates, certificate: &str, more: &[&str]) -> Mongod {
+pub(crate) fn server(certificates: &Certificates, certificate: &str, more: &[&str]) -> Mongod {
     let (certificate, ca) = (certificates.text(certificate), certificates.text("ca.pem"));
     let tls = ["--tlsMode", "requireTLS", "--tlsCertificateKeyFile", &certificate, "--tlsCAFile"];
     Mongod::start(&[&tls[..], &[&ca], more].concat())
 }
 
 /// A server that takes clients without a certificate.
-fn open_server(certificates: &Certificates, certificate: &str) -> Mongod {
+pub(crate) fn open_server(certificates: &Certificates, certificate: &str) -> Mongod {
     server(certificates, certificate, &["--tlsAllowConnectionsWithoutCertificates"])
 }
 
@@ -104,6 +104,18 @@ fn ended(finished: &Finished, status: i32, says: &str) {
     assert_eq!(finished.status, Some(status), "{}\n{}", finished.stdout, finished.stderr);
     assert!(finished.stderr.contains(says), "`{says}` is not said:\n{}", finished.stderr);
     assert!(!finished.stderr.contains(KEY_PASSWORD), "{}", finished.stderr);
+}
+
+/// Makes the user who owns the client's certificate, and the server's only one.
+pub(crate) fn owner_of_certificate(certificates: &Certificates, mongod: &Mongod) {
+    let (ca, client) = (certificates.text("ca.pem"), certificates.text("client.pem"));
+    let uri = format!("{}/?tls=true&tlsCAFile={ca}&tlsCertificateKeyFile={client}", mongod.uri());
+    let external = connect(&uri).database("$external");
+    let user = doc! {
+        "createUser": "CN=restorm,O=Clients",
+        "roles": [{ "role": "readWriteAnyDatabase", "db": "admin" }, { "role": "root", "db": "admin" }],
+    };
+    runtime().block_on(async { external.run_command(user).await }).expect("a user is made");
 }
 
 #[test]
@@ -153,13 +165,7 @@ fn a_client_logs_in_with_its_certificate_also_with_an_encrypted_key() {
     let mongod = server(&certificates, "server.pem", &["--auth"]);
     let (ca, plain) = (certificates.text("ca.pem"), certificates.text("client.pem"));
     let (encrypted, lone) = (certificates.text("encrypted.pem"), certificates.text("ca.pem"));
-    let uri = format!("{}/?tls=true&tlsCAFile={ca}&tlsCertificateKeyFile={plain}", mongod.uri());
-    let external = connect(&uri).database("$external");
-    let user = doc! {
-        "createUser": "CN=restorm,O=Clients",
-        "roles": [{ "role": "readWriteAnyDatabase", "db": "admin" }, { "role": "root", "db": "admin" }],
-    };
-    runtime().block_on(async { external.run_command(user).await }).expect("a user is made");
+    owner_of_certificate(&certificates, &mongod);
     let login = ["--ssl", "--sslCAFile", &ca, "--authenticationMechanism", "MONGODB-X509"];
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("secrets.yaml");

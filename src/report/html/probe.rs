@@ -15,7 +15,7 @@ use crate::report::text::probe as text;
 /// Points of a fitted curve, close enough to look round.
 const CURVE_POINTS: u32 = 120;
 
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 14] = [
     "Open",
     "Seen by the server",
     "Asked/s",
@@ -27,6 +27,7 @@ const COLUMNS: [&str; 13] = [
     "Longest",
     "Service p50",
     "Service p99",
+    "Failed",
     "Misses",
     "Errors",
 ];
@@ -130,8 +131,9 @@ fn fitted(fit: &Fit, most: f64) -> Vec<(f64, f64)> {
 fn latencies(report: &ProbeReport) -> Plot {
     let steps = sorted(report);
     let most = most_connections(&steps);
-    let half = points(&steps, |step| Some(step.latency.p50_seconds));
-    let late = points(&steps, |step| Some(step.latency.p99_seconds));
+    let known = |step: &ProbeStep| (step.latency.count > 0).then_some(step.latency);
+    let half = points(&steps, |step| Some(known(step)?.p50_seconds));
+    let late = points(&steps, |step| Some(known(step)?.p99_seconds));
     let highest = late.iter().map(|point| point.1).fold(0.0, f64::max);
     let tips = |points: &[(f64, f64)]| {
         let tip = |point: &(f64, f64)| format!("{}: {}", whole(point.0), latency(point.1));
@@ -194,15 +196,21 @@ fn steps(report: &ProbeReport) -> Markup {
         }
         p.quiet {
             "A service time counts from sending a request, a latency from the moment it was due, "
-            "so that requests that had to wait for others count as late."
+            "so that requests that had to wait for others count as late. Those that had no answer "
+            "count with the time they had waited" (text::left_out(report)) "."
         }
     }
 }
 
 fn cells(step: &ProbeStep) -> Vec<Cell> {
     let number = |number: u64| Cell::number(count(number), float(number));
-    let time = |seconds: f64| Cell::number(latency(seconds), seconds);
     let (corrected, service) = (&step.latency, &step.service);
+    let of = |count: u64, seconds: f64| match count {
+        0 => Cell::none(),
+        _ => Cell::number(latency(seconds), seconds),
+    };
+    let time = |seconds: f64| of(corrected.count, seconds);
+    let service_time = |seconds: f64| of(service.count, seconds);
     vec![
         number(step.connected.into()),
         step.server_connections.map_or_else(Cell::none, number),
@@ -213,8 +221,9 @@ fn cells(step: &ProbeStep) -> Vec<Cell> {
         time(corrected.p99_seconds),
         time(corrected.p999_seconds),
         time(corrected.max_seconds),
-        time(service.p50_seconds),
-        time(service.p99_seconds),
+        service_time(service.p50_seconds),
+        service_time(service.p99_seconds),
+        number(step.failed),
         number(step.misses),
         number(step.failures()),
     ]

@@ -32,9 +32,13 @@ fn step(connections: u32, asked: f64, achieved: f64) -> ProbeStep {
         held_seconds: 10.0,
         asked_per_second: Some(asked),
         achieved_per_second: achieved,
+        asked: reads,
         done: Operations { reads, inserts: 0, updates: 0 },
         answered_after_end: 0,
+        failed: 0,
+        unanswered: 0,
         unsent: 0,
+        asked_again: 0,
         misses: 0,
         lost_connections: 0,
         reopened_connections: 0,
@@ -48,6 +52,8 @@ fn step(connections: u32, asked: f64, achieved: f64) -> ProbeStep {
 pub(crate) fn paced() -> ProbeReport {
     let mut last = step(4000, 40_000.0, 24_500.0);
     last.unsent = 155_000;
+    (last.failed, last.unanswered, last.asked_again) = (1, 4, 2);
+    last.asked += 155_005;
     last.misses = 2;
     (last.lost_connections, last.reopened_connections) = (3, 2);
     last.errors = vec![ProbeError {
@@ -100,6 +106,7 @@ pub(crate) fn flat_out() -> ProbeReport {
     report.load.ids = IdsKind::Sample;
     (report.outcome, report.exit_status) = (ProbeOutcome::Interrupted, ExitStatus::Interrupted);
     for step in &mut report.steps {
+        step.asked -= step.unsent;
         (step.asked_per_second, step.unsent) = (None, 0);
     }
     report.fit = Some(Fit::UniversalScalability {

@@ -111,6 +111,18 @@ pub(in crate::report) fn troubles(step: &ProbeStep) -> Vec<String> {
     if step.connected < step.connections {
         lines.push(format!("only {} were open at its beginning", count(step.connected.into())));
     }
+    if step.failed > 0 {
+        let asked = counted(step.asked, "request", "requests");
+        lines.push(format!("{} of {asked} failed for good", count(step.failed)));
+    }
+    if step.unanswered > 0 {
+        let requests = counted(step.unanswered, "request", "requests");
+        lines.push(format!("{requests} had no answer when the step and its last wait were over"));
+    }
+    if step.asked_again > 0 {
+        let reads = counted(step.asked_again, "read was", "reads were");
+        lines.push(format!("{reads} sent once more, because a connection broke"));
+    }
     if step.unsent > 0 {
         lines.push(format!(
             "{} were due and never sent, because earlier ones had no answer",
@@ -131,11 +143,24 @@ pub(in crate::report) fn troubles(step: &ProbeStep) -> Vec<String> {
     lines
 }
 
+/// How many requests have no latency, to stand after what is said of latencies.
+pub(in crate::report) fn left_out(report: &ProbeReport) -> String {
+    match report.steps.iter().map(|step| step.failed).sum::<u64>() {
+        0 => String::new(),
+        1 => "; 1 request failed and is not among them".to_owned(),
+        failed => format!("; {} requests failed and are not among them", count(failed)),
+    }
+}
+
 /// What an exit status means for a probe.
 pub fn meaning(status: ExitStatus) -> &'static str {
     match status {
-        ExitStatus::Restored => "all steps were held, and every request found its document",
-        ExitStatus::Failures => "all steps were held, and some requests or connections failed",
+        ExitStatus::Restored => {
+            "all steps were held, and every request that was sent found its document"
+        }
+        ExitStatus::Failures => {
+            "all steps were held, and some requests or connections failed or had no answer"
+        }
         ExitStatus::Stopped => "stopped by an error",
         ExitStatus::Interrupted => "interrupted; the steps so far are reported",
         other => other.meaning(),
@@ -174,7 +199,7 @@ impl Summary {
                 "from sending a request to its answer; without a pace none is late"
             }
         };
-        self.fact("latencies", corrected);
+        self.fact("latencies", &format!("{corrected}{}", left_out(report)));
         if report.load.pace == PaceKind::Paced {
             self.service(report);
         }
@@ -196,7 +221,7 @@ impl Summary {
 
     /// The latencies of the last step as a client without a schedule would have seen them.
     fn service(&mut self, report: &ProbeReport) {
-        if let Some(step) = report.steps.last() {
+        if let Some(step) = report.steps.last().filter(|step| step.service.count > 0) {
             let text = format!(
                 "p50 {}, p99 {}, longest {} in the last step, from sending to the answer",
                 latency(step.service.p50_seconds),
@@ -236,7 +261,9 @@ pub(in crate::report) fn no_knee(report: &ProbeReport) -> &'static str {
 
 fn row(step: &ProbeStep) -> [String; 10] {
     let latencies = &step.latency;
-    let time = |seconds: f64| latency(seconds);
+    // Where nothing has a latency, none of zero is claimed.
+    let is_any = latencies.count > 0;
+    let time = |seconds: f64| if is_any { latency(seconds) } else { "-".to_owned() };
     [
         count(step.connections.into()),
         step.asked_per_second.map_or_else(|| "-".to_owned(), whole),
@@ -277,18 +304,21 @@ mod tests {
             "  4,000         40,000      24,500  2.00 ms  4.00 ms  16.0 ms  40.0 ms  100 ms       2       3\n",
             "\n",
             "  latencies  from the moment a request was due to its answer, which corrects for coordinated\n",
-            "             omission\n",
+            "             omission; 1 request failed and is not among them\n",
             "  service    p50 1.00 ms, p99 8.00 ms, longest 50.0 ms in the last step, from sending to the answer\n",
             "  knee       2,000 connections got what they asked for, 19,950 reads/s; 4,000 fell behind\n",
             "  curve      min(aN, C) with a = 9.98/s, C = 24,500/s; R² = 0.999\n",
             "\n",
             "  trouble    with 4,000 connections\n",
+            "    1 of 400,005 requests failed for good\n",
+            "    4 requests had no answer when the step and its last wait were over\n",
+            "    2 reads were sent once more, because a connection broke\n",
             "    155,000 requests were due and never sent, because earlier ones had no answer\n",
             "    3 connections lost, 2 opened again\n",
             "    3 × connection lost: the connection broke: connection reset by peer <b>\n",
             "  notes      the server takes 12 more connections\n",
             "\n",
-            "  exit       3: all steps were held, and some requests or connections failed\n",
+            "  exit       3: all steps were held, and some requests or connections failed or had no answer\n",
         );
         assert_eq!(text, expected, "{text}");
     }
@@ -305,6 +335,17 @@ mod tests {
         );
         assert!(text.contains("2,000 connections with 19,950 reads/s came within"), "{text}");
         assert!(text.ends_with("130: interrupted; the steps so far are reported\n"), "{text}");
+    }
+
+    #[test]
+    fn requests_that_all_failed_took_no_time_of_zero() {
+        let mut report = samples::paced();
+        let last = report.steps.last_mut().expect("a step");
+        (last.latency, last.service) = Default::default();
+        let text = probed(&report, &STYLE);
+        let row = text.lines().find(|line| line.starts_with("  4,000 ")).expect("a row");
+        assert_eq!(row.matches(" -").count(), 5, "{row}");
+        assert!(!text.contains("service"), "{text}");
     }
 
     #[test]
