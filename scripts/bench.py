@@ -113,8 +113,9 @@ class Bench:
         self.raw = self.out / "raw.jsonl"
         if self.raw.exists():
             sys.exit(f"{self.raw} exists already; choose another --name")
-        self.mongorestore = shutil.which("mongorestore")
-        self.mongoimport = shutil.which("mongoimport")
+        # By name, since where a peer is installed says nothing about it.
+        peers = ["mongorestore", "mongoimport"]
+        self.mongorestore, self.mongoimport = (peer if shutil.which(peer) else None for peer in peers)
 
     # Dumps.
 
@@ -297,7 +298,7 @@ class Bench:
     def run(self):
         facts = self.facts()
         self.raw.write_text(json.dumps(facts) + "\n")
-        cases = CASES if self.options.case == "all" else [self.options.case]
+        cases = self.options.case
         for case in cases:
             print(f"\n{case}", flush=True)
             self.measure(case)
@@ -517,7 +518,8 @@ def parse():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--case", choices=["all", "settings", *CASES], default="plain")
+    parser.add_argument("--case", choices=["all", "settings", *CASES], default=["plain"], nargs="+",
+                        help="what to measure; several are measured one after the other")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each kind (default 3)")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the documents to use")
     parser.add_argument("--name", default=None, help="of the results' folder (default: the case)")
@@ -526,13 +528,14 @@ def parse():
     parser.add_argument("--restorm-arg", action="append", default=[], metavar="ARG",
                         help="a further argument of restorm restore, as --restorm-arg=ARG")
     options = parser.parse_args()
-    options.name = options.name or options.case
+    options.name = options.name or "-".join(options.case)
+    options.case = CASES if options.case == ["all"] else options.case
     return options
 
 
 def main():
     options = parse()
-    if options.case in ("gzip", "all") and not shutil.which("gzip"):
+    if "gzip" in options.case and not shutil.which("gzip"):
         sys.exit("the case gzip wants the gzip program")
     # Always the optimised binary, never one that happens to lie about.
     subprocess.run(["cargo", "build", "--release", "--locked"], cwd=CLONE, check=True)
