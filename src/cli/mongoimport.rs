@@ -20,11 +20,8 @@ use crate::cli::signals::Voice;
 use crate::error::Error;
 use crate::exit::ExitStatus;
 use crate::report::Report;
+use crate::report::event::TYPE_MISMATCH;
 use crate::report::mongorestore::{Level, Log, Tool};
-
-/// The code of rows with a cell of another type, which `--parseGrace skipRow` passes over: the
-/// server's `TypeMismatch`.
-const TYPE_MISMATCH: i32 = 14;
 
 /// Import JSON, CSV or TSV into MongoDB, as mongoimport does
 #[derive(Debug, Parser)]
@@ -115,6 +112,7 @@ fn status(report: &Report) -> ExitStatus {
     }
 }
 
+/// Rows with a cell of another type are what `--parseGrace skipRow` passes over.
 fn goes_on_after(code: i32) -> bool {
     code == TYPE_MISMATCH || is_passed_over(code)
 }

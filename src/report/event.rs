@@ -310,6 +310,10 @@ pub enum Phase {
     Ended,
 }
 
+/// The code of rejected rows that have a cell which is not of its column's type: the server's
+/// `TypeMismatch`.
+pub const TYPE_MISMATCH: i32 = 14;
+
 /// A document that the server refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {

@@ -100,7 +100,8 @@ impl Latencies {
 
     /// The mean; zero where there are none.
     pub fn mean(&self) -> Duration {
-        self.total / u32::try_from(self.count().max(1)).unwrap_or(u32::MAX)
+        let nanos = self.total.as_nanos() / u128::from(self.count().max(1));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
     /// The longest; zero where there are none.

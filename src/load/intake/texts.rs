@@ -20,11 +20,9 @@ use crate::reader::draft::Draft;
 use crate::reader::json::{self, JsonFault};
 use crate::reader::table::{self, Cells, Columns, RowEnd, RowFault};
 use crate::reader::text::{self, Chunk, Cutter, Shape};
+use crate::report::event::TYPE_MISMATCH;
 use crate::report::{Event, Rejection};
 use crate::target::Target;
-
-/// The code of rows whose cells are not of the types of their columns: `TypeMismatch`.
-const TYPE_MISMATCH: i32 = 14;
 
 /// Chunks that wait for a thread: one for each that is about to be done with its own.
 const CHUNKS_PER_PARSER: usize = 1;

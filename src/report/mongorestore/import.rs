@@ -1,11 +1,8 @@
 //! What mongoimport says of an import.
 
 use crate::report::Report;
-use crate::report::event::{Event, Standing};
+use crate::report::event::{Event, Standing, TYPE_MISMATCH};
 use crate::report::mongorestore::{Level, State, Tool};
-
-/// The code of rows whose cells are not of the types of their columns: the server's `TypeMismatch`.
-const TYPE_MISMATCH: i32 = 14;
 
 /// The last line of an import. Rows that are passed over because that was asked for failed nothing.
 pub(super) fn total(report: &Report, done: u64, failed: u64) -> String {
