@@ -82,6 +82,11 @@ class Reproduction:
         }
         lines = [f"# {name}: {value}" for name, value in facts.items()]
         (self.out / "commands.txt").write_text("\n".join([*lines, "", *self.commands]) + "\n")
+        # Where the dump lay on this machine says nothing.
+        for path in self.out.iterdir():
+            text = path.read_text()
+            if str(self.work) in text:
+                path.write_text(text.replace(str(self.work), "WORK"))
         print(f"\nKept in {self.out}")
 
 
