@@ -17,8 +17,8 @@ Cases:
                creation alone
     seed       documents that are made up on the way, of each shape and by a spec, into nothing and
                into a mongod
-    import     2 000 000 rows of about 175 bytes (as BSON) from JSON lines, CSV and, where pyarrow is
-               installed, Parquet, into nothing and into a mongod
+    import     2 000 000 rows of about 190 bytes (as BSON) from JSON lines, CSV and, where pyarrow
+               is installed, Parquet, into nothing and into a mongod
 
 How it is measured: wall time from start to exit; client CPU from wait4; peak memory from VmHWM in
 /proc/PID/status, read every 10 ms, because the maximum of wait4 counts this script's own memory
@@ -114,8 +114,9 @@ class Bench:
         if self.raw.exists():
             sys.exit(f"{self.raw} exists already; choose another --name")
         # By name, since where a peer is installed says nothing about it.
-        peers = ["mongorestore", "mongoimport"]
-        self.mongorestore, self.mongoimport = (peer if shutil.which(peer) else None for peer in peers)
+        self.mongorestore, self.mongoimport = (
+            peer if shutil.which(peer) else None for peer in ["mongorestore", "mongoimport"]
+        )
 
     # Dumps.
 
@@ -198,12 +199,16 @@ class Bench:
             documents = int(MADE[shape] * 1_000_000 * scale)
             words = [RESTORM, "seed", "--shape", shape, "--documents", documents]
         words += ["--ledger", "none"]
-        report = self.work / f"{shape}.json"
-        checked([*words, "--null", "--quiet", "--report", report])
-        found = json.loads(report.read_text())
-        dump = Dump(None, found["balance"]["read"], found["totals"]["bytes_read"])
+        dump = self.read_by(words)
         yield Run(f"{shape}: null target", dump, [*words, "--null"])
         yield Run(f"{shape}: server", dump, [*words, "--uri", URI])
+
+    def read_by(self, words):
+        """What a command has to write, as its report says when it writes into nothing."""
+        report = self.work / "report.json"
+        checked([*words, "--null", "--quiet", "--report", report])
+        found = json.loads(report.read_text())
+        return Dump(None, found["balance"]["read"], found["totals"]["bytes_read"])
 
     def texts(self):
         """Files with the same rows in every form there is a writer for."""
@@ -233,10 +238,7 @@ class Bench:
         words = ["-d", "shop", "-c", "rows", f"--file={file}"]
         words += ["--type=csv", "--headerline"] if kind == "csv" else []
         restorm = [RESTORM, "import", *words]
-        report = self.work / f"{kind}.report.json"
-        checked([*restorm, "--null", "--quiet", "--report", report])
-        found = json.loads(report.read_text())
-        dump = Dump(None, found["balance"]["read"], found["totals"]["bytes_read"])
+        dump = self.read_by(restorm)
         yield Run(f"{kind}: restorm, null target", dump, [*restorm, "--null"])
         yield Run(f"{kind}: restorm", dump, [*restorm, "--uri", URI])
         if self.mongoimport and kind != "parquet":

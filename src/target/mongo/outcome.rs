@@ -65,15 +65,10 @@ pub(super) fn read(
     let answered = written as usize + failures.len();
     let stopped_early = on_refusal == OnRefusal::Stop && !failures.is_empty();
     if answered > sent as usize || (answered < sent as usize && !stopped_early) {
-        return Err(TargetError {
-            fault: Fault::ConnectionLost,
-            code: None,
-            labels: Vec::new(),
-            message: format!(
-                "the server answered for {answered} of {sent} documents; what it did with the \
-                 others is unknown"
-            ),
-        });
+        return Err(unclear(format!(
+            "the server answered for {answered} of {sent} documents; what it did with the others \
+             is unknown"
+        )));
     }
     let upserted = reply.get_array("upserted").map_or(0, Vec::len);
     let upserted = u32::try_from(upserted).unwrap_or(u32::MAX).min(written);
@@ -105,16 +100,16 @@ pub(super) fn read_deletes(
             let mark = durability::mark(reply);
             Ok(Reply { written, upserted: 0, modified: 0, not_found, failures, mark })
         }
-        _ => Err(TargetError {
-            fault: Fault::ConnectionLost,
-            code: None,
-            labels: Vec::new(),
-            message: format!(
-                "the server says that it deleted {written} documents and refused {refused} of \
-                 {sent}; what it did is unknown"
-            ),
-        }),
+        _ => Err(unclear(format!(
+            "the server says that it deleted {written} documents and refused {refused} of {sent}; \
+             what it did is unknown"
+        ))),
     }
+}
+
+/// An answer that says too little is worth no more than none.
+fn unclear(message: String) -> TargetError {
+    TargetError { fault: Fault::ConnectionLost, code: None, labels: Vec::new(), message }
 }
 
 fn failures(reply: &Document) -> Vec<WriteFailure> {
