@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use mongodb::bson::{Bson, DateTime, Decimal128, Document, doc};
 
 use crate::program::Program;
-use crate::support::{Server, stored};
+use crate::support::{Server, lacks, stored};
 
 /// What an import came to.
 #[derive(Debug, PartialEq)]
@@ -96,6 +96,9 @@ fn a_merge_sets_paths_and_refuses_what_is_none() {
 
 #[test]
 fn a_time_series_collection_takes_documents() {
+    if lacks("time-series collections", [5, 0]) {
+        return;
+    }
     let server = Server::lease_databases(&["shop"]);
     let options = doc! { "timeField": "t", "metaField": "m" };
     server.run("shop", doc! { "create": "orders", "timeseries": options });
