@@ -191,7 +191,7 @@ impl Summary {
             None => String::new(),
         };
         let taken = of_server(&report.dump.server_version, "taken from ");
-        let on_disk = if report.dump.is_made {
+        let on_disk = if report.dump.is_made || totals.origin_bytes == 0 {
             String::new()
         } else {
             format!(", {} on disk", bytes(totals.origin_bytes))

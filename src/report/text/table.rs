@@ -27,7 +27,10 @@ pub(super) fn collections(collections: &[CollectionReport], style: &Style) -> Ve
     });
     let more = largest.len().saturating_sub(shown);
     largest.truncate(shown);
-    let header = HEADER.map(str::to_owned);
+    let mut header = HEADER.map(str::to_owned);
+    if collections.iter().any(|one| !one.balance.changes.is_none()) {
+        header[3].replace_range(.., "writes/s");
+    }
     let mut rows: Vec<_> =
         std::iter::once(header).chain(largest.iter().map(|one| row(one))).collect();
     if collections.iter().all(|one| one.state == CollectionState::Done) {
