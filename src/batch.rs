@@ -96,7 +96,8 @@ pub struct Batch {
     pub share: Option<Arc<Share>>,
     /// The indexes of documents whose zero timestamps an ordinary insert would not keep.
     pub detours: Vec<u32>,
-    /// The indexes of documents that got their `_id` here, so that no stored one has it.
+    /// The indexes of documents that got their `_id` here, so that no stored one has it; noted
+    /// where stored ones are looked up.
     pub fresh: Box<[u32]>,
     /// The documents that do not lie where the one before them ends, and where they lie.
     jumps: Vec<(u32, u64)>,

@@ -337,7 +337,8 @@ impl<'a, T: Target> Maker<'a, T> {
         let (stored, _) = id::stored_form(frame, None, position);
         let moved = stored.as_deref().and_then(|bytes| crate::frame::Frame::new(bytes).ok());
         let full = self.batcher.push(moved.unwrap_or(frame), position);
-        if is_fresh {
+        // Only updates look a stored document up.
+        if is_fresh && self.intake.run.settings.write_mode.updates() {
             self.batcher.note_fresh();
         }
         Ok(match full {
